@@ -1,0 +1,134 @@
+"""Events: what changes in a conversation, in order, after a snapshot.
+
+Each event is carried by a `Frame` numbered per opening of the conversation (epoch, seq). Applying
+all frames after a snapshot gives the state that a later snapshot shows.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from vaala_protocol.base import Value
+from vaala_protocol.items import Item
+from vaala_protocol.settings import Settings
+from vaala_protocol.state import (
+    CommandInfo,
+    ConversationInfo,
+    InputInfo,
+    SessionInfo,
+    StepInfo,
+    TurnInfo,
+    Wait,
+)
+
+
+class ConversationChanged(
+    Value, frozen=True, kw_only=True, tag_field="type", tag="conversation/changed"
+):
+    conversation: ConversationInfo
+
+
+class SessionOpened(Value, frozen=True, kw_only=True, tag_field="type", tag="session/opened"):
+    session: SessionInfo
+
+
+class SessionClosed(Value, frozen=True, kw_only=True, tag_field="type", tag="session/closed"):
+    session_id: str
+    reason: str = ""
+
+
+class SettingsChanged(Value, frozen=True, kw_only=True, tag_field="type", tag="session/settings"):
+    session_id: str
+    settings: Settings
+
+
+class TurnChanged(Value, frozen=True, kw_only=True, tag_field="type", tag="turn/changed"):
+    session_id: str
+    turn: TurnInfo
+
+
+class StepChanged(Value, frozen=True, kw_only=True, tag_field="type", tag="step/changed"):
+    session_id: str
+    step: StepInfo
+
+
+class InputChanged(Value, frozen=True, kw_only=True, tag_field="type", tag="input/changed"):
+    session_id: str
+    input: InputInfo
+
+
+class ItemChanged(Value, frozen=True, kw_only=True, tag_field="type", tag="item/changed"):
+    """An item appeared or changed; it comes whole. ``live``: not on disk yet, deltas follow."""
+
+    item: Item
+    live: bool = False
+
+
+class ItemDelta(Value, frozen=True, kw_only=True, tag_field="type", tag="item/delta"):
+    """More of a live item. ``index`` counts the characters of the field before this text."""
+
+    session_id: str
+    item_id: str
+    field: Literal["text", "arguments", "output"]
+    index: int
+    text: str
+
+
+class ItemDropped(Value, frozen=True, kw_only=True, tag_field="type", tag="item/dropped"):
+    """A live item is void: the call that made it is tried again."""
+
+    session_id: str
+    item_id: str
+
+
+class CommandChanged(Value, frozen=True, kw_only=True, tag_field="type", tag="command/changed"):
+    command: CommandInfo
+    ended: bool = False
+
+
+class CommandOutput(Value, frozen=True, kw_only=True, tag_field="type", tag="command/output"):
+    """Output of a background command; ``index`` counts the bytes of output before it."""
+
+    session_id: str
+    command_id: str
+    index: int
+    text: str
+
+
+class WaitsChanged(Value, frozen=True, kw_only=True, tag_field="type", tag="session/waits"):
+    session_id: str
+    waits: tuple[Wait, ...]
+
+
+class Unsaved(Value, frozen=True, kw_only=True, tag_field="type", tag="session/unsaved"):
+    """The newest changes are not on disk yet; ``reason`` None: they are again."""
+
+    session_id: str
+    reason: str | None = None
+
+
+Event: TypeAlias = (
+    ConversationChanged
+    | SessionOpened
+    | SessionClosed
+    | SettingsChanged
+    | TurnChanged
+    | StepChanged
+    | InputChanged
+    | ItemChanged
+    | ItemDelta
+    | ItemDropped
+    | CommandChanged
+    | CommandOutput
+    | WaitsChanged
+    | Unsaved
+)
+
+
+class Frame(Value, frozen=True, kw_only=True):
+    """One numbered event; a coalesced one covers the numbers ``first`` to ``seq``."""
+
+    epoch: str
+    first: int
+    seq: int
+    event: Event

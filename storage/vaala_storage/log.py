@@ -1,0 +1,128 @@
+"""`LogStorage`: append-only streams of JSON entries.
+
+A stream is named by a path and a stream id; both are made of ``[A-Za-z0-9._-]`` and "/" between
+the parts of a path, and no part begins with a dot. Sequences count a stream's entries from 1.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+Entry: TypeAlias = Mapping[str, Any]
+"""A JSON object. Storage gives it no meaning."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """One entry of a stream with its sequence."""
+
+    seq: int
+    entry: Entry
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """A gap in a stream: entries ``first`` to ``last`` cannot be read (None: not known)."""
+
+    first: int | None
+    last: int | None
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Entries in the order asked for.
+
+    ``more`` tells whether there are entries beyond the page; ask for them with ``after=`` (or
+    ``before=`` when reading in reverse) the last sequence of this page. ``damage`` lists the gaps
+    met on the way; it never stops a read.
+    """
+
+    entries: tuple[Stored, ...]
+    more: bool
+    damage: tuple[Damage, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PathPage:
+    paths: tuple[str, ...]
+    cursor: str | None
+    """Pass it to get the next page; None: this was the last."""
+
+
+class LogStorage(ABC):
+    @abstractmethod
+    async def append(
+        self, path: str, stream: str, entries: Sequence[Entry], *, expected: int
+    ) -> int:
+        """Append ``entries`` and return the stream's last sequence.
+
+        All entries of the call or none; durable on return. A missing stream of an existing path
+        is at sequence 0; a missing path raises `NotFound`.
+
+        Raises `Conflict` when the last sequence is not ``expected`` (so a retry after an unknown
+        outcome is safe), `StorageFull` with the stream as it was, `StreamBroken` when the outcome
+        is unknown: call `recover`, compare, then go on. Cancellation: before the write began
+        nothing happens; after that the call finishes in the background and a retry with the same
+        ``expected`` gets `Conflict` with the entries in place.
+        """
+
+    @abstractmethod
+    async def create(self, path: str, streams: Mapping[str, Sequence[Entry]]) -> None:
+        """Make ``path`` with all its streams, or nothing; durable on return.
+
+        Raises `AlreadyExists`, `StorageFull`.
+        """
+
+    @abstractmethod
+    async def read(
+        self,
+        path: str,
+        stream: str,
+        *,
+        after: int | None = None,
+        before: int | None = None,
+        limit: int = 1000,
+        reverse: bool = False,
+    ) -> Page:
+        """Return up to ``limit`` entries with ``after < seq < before``, newest first if reverse.
+
+        Costs no more than the page plus a search by bisection, whatever the stream's length.
+        Raises `NotFound`.
+        """
+
+    @abstractmethod
+    async def last(self, path: str, stream: str) -> int:
+        """Return the stream's last sequence, 0 when it has none; raises `NotFound`."""
+
+    @abstractmethod
+    async def recover(self, path: str, stream: str) -> tuple[int, tuple[Damage, ...]]:
+        """Bring the stream to a state that can be appended to; return its last sequence.
+
+        Cuts a torn end (its bytes are kept aside) and forgets what was cached. Only the holder of
+        the store's lock may call it. Needed after `StreamBroken`; `append` does it by itself for
+        a stream that it opens for the first time.
+        """
+
+    @abstractmethod
+    async def streams(self, path: str) -> tuple[str, ...]:
+        """Return the names of the path's streams, sorted; raises `NotFound`."""
+
+    @abstractmethod
+    async def paths(self, *, cursor: str | None = None, limit: int = 1000) -> PathPage:
+        """Return paths that hold streams, sorted."""
+
+    @abstractmethod
+    async def delete_stream(self, path: str, stream: str) -> None:
+        """Remove a stream; no error when it is not there."""
+
+    @abstractmethod
+    async def delete_path(self, path: str) -> None:
+        """Remove a path with everything in it; no error when it is not there."""
+
+    @abstractmethod
+    async def release(self, path: str) -> None:
+        """Forget what is cached for a path (descriptors, positions); it may be used again."""

@@ -1,0 +1,62 @@
+"""`SearchIndex`: full-text search over documents. A cache: it can always be built again."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """``fields`` are declared texts; ``group`` is what several documents belong to."""
+
+    id: str
+    group: str
+    fields: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    id: str
+    group: str
+    field: str
+    snippet: str
+    """Text around the match, at most 160 characters, cut at character borders."""
+    score: float
+    """Higher is better; comparable within one query only."""
+
+
+@dataclass(frozen=True, slots=True)
+class HitPage:
+    hits: tuple[Hit, ...]
+    cursor: str | None
+
+
+class SearchIndex(ABC):
+    """Words match without regard to case and accents; the text of a query has no syntax.
+
+    Every word of the query must occur in the document, the last one as a beginning. Runs of CJK
+    characters match inside longer runs, from one character on.
+    """
+
+    @abstractmethod
+    async def put(self, documents: Iterable[Document]) -> None:
+        """Add documents, replacing those with the same id."""
+
+    @abstractmethod
+    async def delete(self, ids: Sequence[str]) -> None: ...
+
+    @abstractmethod
+    async def delete_group(self, group: str) -> None: ...
+
+    @abstractmethod
+    async def query(
+        self,
+        text: str,
+        *,
+        groups: Sequence[str] | None = None,
+        cursor: str | None = None,
+        limit: int = 20,
+    ) -> HitPage:
+        """Return the best hit of each matching document, best first; nothing for blank text."""

@@ -1,0 +1,32 @@
+"""Agent definitions: who does the work, with what, and how much of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from vaala_protocol.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Budgets:
+    """Bounds of one turn; None: no bound of that kind."""
+
+    steps_max: int = 200
+    tokens_max: int | None = None
+    """Tokens of all classes that the models of the turn report."""
+    seconds_max: float | None = None
+    command_foreground_s: float = 120.0
+    """A command that takes longer goes on in the background."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentDefinition:
+    name: str
+    instructions: str
+    """The system prompt, without what the runtime adds (directory, date, platform)."""
+    description: str = ""
+    settings: Settings = Settings()
+    """What a session of this agent starts with; its model may be None: the runtime chooses."""
+    tools: tuple[str, ...] | None = None
+    """Names of the tools that it may use; None: all."""
+    budgets: Budgets = Budgets()

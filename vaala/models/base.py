@@ -1,0 +1,258 @@
+"""The one vocabulary between the agent loop and every model.
+
+A model encodes messages into its own wire format and streams events back. The loop keeps closed
+steps encoded, so that a long history costs a copy of bytes and not a pass over its messages.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from vaala_protocol.content import Content
+from vaala_protocol.items import Private
+from vaala_protocol.settings import ErrorKind, Usage
+
+FinishReason: TypeAlias = Literal[
+    "stop",
+    "tool_calls",
+    "length",
+    "refusal",
+    "content_filter",
+    "malformed_call",
+    "pause",
+    "unknown",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """A tool as the model sees it; ``parameters`` is a JSON Schema of type object."""
+
+    name: str
+    description: str
+    parameters: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class CallPart:
+    """A tool call in the history. ``id`` is ours; ``arguments`` is the text of a JSON object."""
+
+    id: str
+    name: str
+    arguments: str
+    private: Private | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReasoningPart:
+    text: str
+    private: Private | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class UserSaid:
+    """Never empty: at least one block, and no blank text."""
+
+    content: tuple[Content, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AssistantSaid:
+    """Never empty: text that is not blank, or at least one call."""
+
+    text: str
+    reasoning: tuple[ReasoningPart, ...] = ()
+    calls: tuple[CallPart, ...] = ()
+    private: Private | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CallResult:
+    """The one result of a call; follows the `AssistantSaid` with the call, in call order."""
+
+    id: str
+    name: str
+    content: tuple[Content, ...]
+    is_error: bool = False
+
+
+Message: TypeAlias = UserSaid | AssistantSaid | CallResult
+
+
+@dataclass(frozen=True, slots=True)
+class Deadlines:
+    """Seconds; silence is the time between two bytes, there is no limit on the whole."""
+
+    connect_s: float = 10.0
+    first_byte_s: float = 120.0
+    silence_s: float = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRequest:
+    """One call. ``history`` holds the closed steps as `Model.encode` made them, joined by commas;
+    ``messages`` is what came after, still open."""
+
+    instructions: str
+    tools: tuple[ToolSpec, ...]
+    history: bytes
+    messages: tuple[Message, ...]
+    effort: str | None = None
+    output_tokens_max: int | None = None
+    options: dict[str, Any] = field(default_factory=dict)
+    deadlines: Deadlines = Deadlines()
+
+
+@dataclass(frozen=True, slots=True)
+class FirstByte:
+    """The answer has begun; nothing to show yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReasoningDelta:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallStart:
+    """A tool call whose name is complete. ``index`` numbers the calls of the answer from 0."""
+
+    index: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallDelta:
+    index: int
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallEnd:
+    """The call is complete as far as the stream goes; ``arguments`` is its whole text."""
+
+    index: int
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderBlob:
+    """Opaque data to be kept with a part of the answer and sent back with it."""
+
+    part: Literal["message", "reasoning"] | int
+    """An int is the index of a call."""
+    data: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class UsageReport:
+    """The usage of this call so far; a later report replaces an earlier one."""
+
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """The terminal event: without it the answer is incomplete. ``raw`` is the provider's word."""
+
+    reason: FinishReason
+    raw: str = ""
+
+
+ModelEvent: TypeAlias = (
+    FirstByte
+    | TextDelta
+    | ReasoningDelta
+    | CallStart
+    | CallDelta
+    | CallEnd
+    | ProviderBlob
+    | UsageReport
+    | Finish
+)
+
+
+class ModelFailure(Exception):
+    """A model call failed; mapped once, at the client of the provider.
+
+    ``message`` is one line for people, without secrets. ``retry_after_s`` is the provider's lower
+    bound on a wait.
+    """
+
+    def __init__(
+        self,
+        kind: ErrorKind,
+        message: str,
+        *,
+        retryable: bool = False,
+        retry_after_s: float | None = None,
+        status: int | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.kind: ErrorKind = kind
+        self.message = message
+        self.retryable = retryable
+        self.retry_after_s = retry_after_s
+        self.status = status
+
+
+class Model(ABC):
+    """A model at a provider. Stateless between calls; may be used by many sessions at once."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """What a user writes to choose it, "provider/model"."""
+
+    @property
+    @abstractmethod
+    def provider(self) -> str: ...
+
+    @property
+    @abstractmethod
+    def api(self) -> str:
+        """The wire format; encoded history is good for every model of the same format."""
+
+    @property
+    @abstractmethod
+    def window_tokens(self) -> int | None:
+        """The context window; None when it is not known."""
+
+    @abstractmethod
+    def encode(self, messages: Sequence[Message]) -> bytes:
+        """Return the messages in the wire format, as JSON values joined by commas.
+
+        Pure, and local: encoding pieces and joining them with commas equals encoding the whole.
+        """
+
+    @abstractmethod
+    def stream(
+        self, request: ModelRequest
+    ) -> AbstractAsyncContextManager[AsyncIterator[ModelEvent]]:
+        """Call the model. Entering sends the request; iterating yields events as they come.
+
+        Raises `ModelFailure`, from entering or from iterating; a stream that ends without its
+        terminal event raises one of kind ``incomplete``. Cancel, or leaving the context, closes
+        the request at once.
+        """
+
+
+class Models(ABC):
+    """The models of a runtime, by name."""
+
+    @abstractmethod
+    async def resolve(self, name: str | None) -> tuple[Model, str]:
+        """Return the model called ``name`` and one line that says why it was chosen.
+
+        With None the runtime's default is chosen. Raises `vaala_protocol.errors.BadRequest` that
+        names what was looked for and the ways out.
+        """

@@ -1,0 +1,66 @@
+"""What a tool call would do, and who decides whether it may."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from vaala_protocol.calls import CallDetails
+from vaala_protocol.items import ApprovalOption
+from vaala_protocol.settings import Mode
+
+AccessKind: TypeAlias = Literal["none", "read", "edit", "execute", "network"]
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """The effect of a call, told by its tool before it runs.
+
+    ``none`` touches nothing outside the runtime. ``subject`` is what a rule may name: the command,
+    the path, the URL. ``outside`` tells that a path lies outside the workspace's roots.
+    """
+
+    kind: AccessKind
+    subject: str = ""
+    outside: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PermissionRequest:
+    tool: str
+    access: Access
+    details: CallDetails
+    mode: Mode
+    session_id: str
+    grants: Sequence[str] = ()
+    """Rules that a person granted to this session: ``tool`` or ``tool(subject)``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Allow:
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Deny:
+    reason: str
+    """For the model and the user: what refused it, and the way out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    options: tuple[ApprovalOption, ...]
+    reason: str = ""
+
+
+Decision: TypeAlias = Allow | Deny | Ask
+
+
+class PermissionGate(ABC):
+    """Decides each call. Shared by all sessions; keeps no state of theirs."""
+
+    @abstractmethod
+    async def decide(self, request: PermissionRequest) -> Decision:
+        """Decide; an exception counts as a denial that names the gate's failure."""

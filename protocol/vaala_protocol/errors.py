@@ -47,3 +47,7 @@ class NotDurable(Refused):
 
 class Stopping(Refused):
     code = "stopping"
+
+
+class TimedOut(Refused):
+    code = "timed_out"

@@ -1,0 +1,42 @@
+"""Every limit of the runtime, with its unit in its name."""
+
+from __future__ import annotations
+
+INBOX_REQUESTS_MAX = 64
+"""Requests that wait at one actor; one more is refused as overloaded."""
+ASK_TIMEOUT_S = 30.0
+
+SNAPSHOT_ITEMS_MAX = 50
+SUBSCRIPTION_FRAMES_MAX = 4_096
+"""Frames that wait for one slow subscriber; then it gets a new snapshot."""
+
+QUEUE_INPUTS_MAX = 256
+INPUT_BYTES_MAX = 512 * 1024
+"""Text of one input; an entry of the log holds at most 1 MiB."""
+RESULT_BYTES_MAX = 64 * 1024
+"""Text of one tool result as it is kept in its item; tools cut theirs well below."""
+ARGUMENTS_BYTES_MAX = 256 * 1024
+ANSWER_BYTES_MAX = 512 * 1024
+"""Text of one message of a model; a longer one is cut and says so."""
+CALLS_PER_STEP_MAX = 64
+CHILDREN_MAX = 32
+"""Open child sessions of one session."""
+DEPTH_MAX = 4
+"""Sessions above one another, the root included."""
+
+HISTORY_KEPT_S = 60.0
+"""How long an idle session keeps its working history."""
+CONVERSATION_KEPT_S = 600.0
+"""How long an unused conversation stays open."""
+JANITOR_PERIOD_S = 15.0
+
+SAVE_RETRY_FIRST_S = 0.25
+SAVE_RETRY_MAX_S = 15.0
+SHUTDOWN_S = 10.0
+"""One deadline for the ordered end of the whole tree."""
+
+IDENTICAL_FAILURES_MAX = 4
+"""The same call with the same error this many times in a row ends the turn."""
+SIMILAR_FAILURES_MAX = 8
+"""The same tool with the same error, whatever its arguments."""
+HISTORY_PAGE_ITEMS = 500

@@ -1,0 +1,128 @@
+"""`Table`: actors opened on demand, one for each key, each behind a fence.
+
+Looking an open actor up is synchronous. Opening runs in a task of its own: a caller that goes away
+does not undo it, and callers that come meanwhile wait for the same opening. An actor that is on
+its way out is waited for, then opened anew. An exception inside an actor, its opening and closing
+included, ends that actor alone: it is logged with its traceback and given to ``crashed``.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import AbstractAsyncContextManager
+from typing import Generic, TypeVar
+
+import outcome
+import trio
+
+from vaala.actor import Actor
+from vaala_protocol.errors import Refused, Stopping
+
+A = TypeVar("A", bound=Actor)
+log = logging.getLogger(__name__)
+
+
+class _Slot(Generic[A]):
+    __slots__ = ("actor", "ended", "opened", "result")
+
+    def __init__(self) -> None:
+        self.actor: A | None = None
+        self.result: outcome.Outcome[A] | None = None
+        self.opened = trio.Event()
+        self.ended = trio.Event()
+
+    def settle(self, result: outcome.Outcome[A]) -> None:
+        if self.result is None:
+            self.result = result
+            self.opened.set()
+
+
+class Table(Generic[A]):
+    """``make(key)`` opens an actor: what it raises of kind `Refused` is the caller's answer."""
+
+    def __init__(
+        self,
+        nursery: trio.Nursery,
+        make: Callable[[str], AbstractAsyncContextManager[A]],
+        crashed: Callable[[str, Exception], None] | None = None,
+    ) -> None:
+        self._nursery = nursery
+        self._make = make
+        self._crashed = crashed
+        self._slots: dict[str, _Slot[A]] = {}
+
+    def find(self, key: str) -> A | None:
+        """Return the actor when it is open and not on its way out."""
+        slot = self._slots.get(key)
+        if slot is None or slot.actor is None or slot.actor.stopping:
+            return None
+        return slot.actor
+
+    def __iter__(self) -> Iterator[A]:
+        """Yield the open actors; the table may change meanwhile."""
+        return iter([slot.actor for slot in self._slots.values() if slot.actor is not None])
+
+    def __len__(self) -> int:
+        return len(self._slots)
+
+    async def get(self, key: str) -> A:
+        """Return the actor, opened when it is not. Raises `Refused`, `Stopping` on a crash.
+
+        Cancel: an opening that has begun goes on.
+        """
+        while True:
+            slot = self._slots.get(key)
+            if slot is None:
+                slot = self._slots[key] = _Slot()
+                self._nursery.start_soon(self._run, key, slot)
+            if slot.actor is not None and slot.actor.stopping:
+                await slot.ended.wait()
+                continue
+            await slot.opened.wait()
+            assert slot.result is not None
+            actor = slot.result.unwrap()
+            if not actor.stopping:
+                return actor
+
+    async def close(self, key: str) -> None:
+        """Stop an actor and wait until it has ended; nothing when it is not open."""
+        slot = self._slots.get(key)
+        if slot is None:
+            return
+        await slot.opened.wait()
+        if slot.actor is not None:
+            slot.actor.stop()
+        await slot.ended.wait()
+
+    async def _run(self, key: str, slot: _Slot[A]) -> None:
+        try:
+            async with self._make(key) as actor:
+                slot.actor = actor
+                slot.settle(outcome.Value(actor))
+                await actor.serve()
+        except* Exception as group:
+            self._contain(key, slot, group)
+        finally:
+            slot.settle(outcome.Error(Stopping(f"{key}: the runtime is closing")))
+            del self._slots[key]
+            slot.ended.set()
+
+    def _contain(self, key: str, slot: _Slot[A], group: ExceptionGroup[Exception]) -> None:
+        cause = _first(group)
+        if slot.actor is None and isinstance(cause, Refused):
+            slot.settle(outcome.Error(cause))
+            return
+        what = "crashed; it reopens from its log" if slot.actor else "could not be opened"
+        log.error("%s %s", key, what, exc_info=group)
+        slot.settle(outcome.Error(Stopping(f"{key}: {what}: {type(cause).__name__}: {cause}")))
+        if self._crashed is not None:
+            self._crashed(key, cause)
+
+
+def _first(group: ExceptionGroup[Exception]) -> Exception:
+    """Return the first real error in nested groups."""
+    error: Exception = group
+    while isinstance(error, ExceptionGroup):
+        error = error.exceptions[0]
+    return error

@@ -1,0 +1,39 @@
+"""Text at our borders: what comes in can always be stored, sent and shown."""
+
+from __future__ import annotations
+
+BLANK = "\u200b\u200c\u200d\u2060\ufeff"
+"""Characters that show nothing but are no white space to Python (case A4-4)."""
+
+
+def scrub(text: str) -> str:
+    """Return ``text`` without what UTF-8 or JSON stores cannot hold: lone surrogates and NUL."""
+    if text.isascii():
+        return text.replace("\0", "\ufffd") if "\0" in text else text
+    clean = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return clean.replace("\0", "\ufffd")
+
+
+def is_blank(text: str) -> bool:
+    """Tell whether a reader would see nothing."""
+    return not text.strip().strip(BLANK).strip()
+
+
+def first_line(text: str, width: int = 80) -> str:
+    """Return the first line that says something, cut to ``width`` characters."""
+    for line in text.splitlines():
+        if line := line.strip():
+            return line if len(line) <= width else line[: width - 1] + "…"
+    return ""
+
+
+def cut(text: str, bytes_max: int) -> str:
+    """Return ``text`` cut to its head and tail, with the exact number of bytes left out."""
+    data = text.encode()
+    if len(data) <= bytes_max:
+        return text
+    half = max(0, (bytes_max - 64) // 2)
+    head = data[:half].decode("utf-8", "ignore")
+    tail = data[len(data) - half :].decode("utf-8", "ignore")
+    left_out = len(data) - len(head.encode()) - len(tail.encode())
+    return f"{head}\n… {left_out} bytes left out …\n{tail}"

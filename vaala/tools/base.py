@@ -119,6 +119,10 @@ class Agents(Protocol):
         ...
 
 
+async def _no_blob(key: str, offset: int, length: int) -> bytes:
+    raise ToolFailure(f"there is no saved output {key!r}")
+
+
 @dataclass(slots=True)
 class ReadRecord:
     """What a session knows of a file that it has read or written."""
@@ -142,6 +146,10 @@ class ToolContext:
     """Show clean output while the call runs; never blocks."""
     save: Callable[[bytes], Awaitable[str]]
     """Keep bytes as a blob of the conversation and return its key."""
+    load: Callable[[str, int, int], Awaitable[bytes]] = _no_blob
+    """Bytes of a blob of the conversation: key, offset, length; `ToolFailure` without one."""
+    command_foreground_s: float = 120.0
+    """A command that takes longer goes on in the background; from the agent's budgets."""
 
 
 class Tool(ABC):

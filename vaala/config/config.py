@@ -1,0 +1,37 @@
+"""`Config`: what the files of the configuration directory say, checked and ready for use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from vaala.agent.definition import AgentDefinition
+from vaala.models.provider import Provider
+
+DEFAULT_AGENT = "default"
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    directory: Path
+    """Where it was looked for; it need not be there."""
+    agents: Mapping[str, AgentDefinition]
+    """By name; `DEFAULT_AGENT` is always among them."""
+    providers: tuple[Provider, ...] = ()
+    default_model: str | None = None
+    unusable: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Providers that cannot be used now, by name, each with the reason and the way out."""
+
+
+def default_instructions() -> str:
+    """Return the instructions of the agent that is there without any configuration."""
+    return Path(__file__).with_name("default_agent.md").read_text("utf-8").strip()
+
+
+def default_agent() -> AgentDefinition:
+    return AgentDefinition(
+        name=DEFAULT_AGENT,
+        description="Works on the files of a directory with a shell.",
+        instructions=default_instructions(),
+    )

@@ -1,0 +1,77 @@
+"""A YAML file that remembers on which line each of its values stands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.constructor import DuplicateKeyError
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+
+from vaala.config.errors import ConfigError, Problem
+from vaala.config.limits import CONFIG_FILE_BYTES_MAX
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    file: Path
+    data: Any
+    """Mappings, lists and scalars; an empty file is an empty mapping."""
+
+    def line(self, way: Sequence[str | int]) -> int | None:
+        """Return the line of the value that ``way`` leads to, or of the nearest one above it."""
+        node, line = self.data, None
+        for step in way:
+            places = getattr(node, "lc", None)
+            if places is None:
+                return line
+            try:
+                place = places.key(step) if isinstance(step, str) else places.item(step)
+                node = node[step]
+            except (KeyError, IndexError, TypeError):
+                return line
+            line = place[0] + 1
+        return line
+
+
+def read_document(file: Path) -> Document | None:
+    """Read a file; None when there is none. Raises `ConfigError` when it cannot be read."""
+    try:
+        with file.open("rb") as opened:
+            content = opened.read(CONFIG_FILE_BYTES_MAX + 1)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise _failed(file, None, f"cannot be read: {error.strerror}") from error
+    if len(content) > CONFIG_FILE_BYTES_MAX:
+        raise _failed(file, None, f"is larger than {CONFIG_FILE_BYTES_MAX} bytes")
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        raise _failed(file, line, f"is not UTF-8 from byte {error.start} on") from error
+    return Document(file, _parse(file, text))
+
+
+def _parse(file: Path, text: str) -> Any:
+    try:
+        data = YAML(typ="rt").load(text)
+    except DuplicateKeyError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else None
+        problem = (error.problem or "a key stands twice").split(" with value")[0]
+        raise _failed(file, line, f"{problem}: keep one of the two") from error
+    except MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = mark.line + 1 if mark else None
+        detail = ", ".join(part for part in (error.context, error.problem) if part)
+        raise _failed(file, line, f"is not YAML: {detail}") from error
+    except (YAMLError, ValueError, RecursionError) as error:
+        raise _failed(file, None, f"is not YAML: {str(error) or 'nested too deep'}") from error
+    return {} if data is None else data
+
+
+def _failed(file: Path, line: int | None, text: str) -> ConfigError:
+    return ConfigError((Problem(file, line, "", text),))

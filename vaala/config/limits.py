@@ -1,0 +1,9 @@
+"""The bounds of this package, with their units in their names."""
+
+from __future__ import annotations
+
+CONFIG_FILE_BYTES_MAX = 1024 * 1024
+INSTRUCTIONS_BYTES_MAX = 64 * 1024
+"""Instructions go with every request; longer ones leave little room for the work."""
+FOUND_CHARS_MAX = 80
+"""How much of a wrong value an error quotes."""

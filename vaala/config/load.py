@@ -1,0 +1,24 @@
+"""Reads the configuration directory as a whole: all of it is good, or none of it is used."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from vaala.config.config import DEFAULT_AGENT, Config, default_agent
+
+FILES = ("providers.yaml", "models.yaml", "agents.yaml")
+
+
+def load_config(directory: Path, environ: Mapping[str, str]) -> Config:
+    """Read the files of ``directory``; what is not there is empty.
+
+    ``environ`` is where ``api_key_env`` is looked up. Raises `ConfigError` that names file, line
+    and key of every problem. Without any file neither YAML nor pydantic is imported.
+    """
+    # YAML and pydantic cost 0.2 s, which most starts need not pay.
+    if not any((directory / name).exists() for name in FILES):
+        return Config(directory=directory, agents={DEFAULT_AGENT: default_agent()})
+    from vaala.config.build import build_config
+
+    return build_config(directory, environ)

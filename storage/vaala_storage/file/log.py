@@ -1,0 +1,229 @@
+"""`FileLog`: a `LogStorage` of plain files, one directory for each path."""
+
+from __future__ import annotations
+
+import os
+from collections import OrderedDict
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import TypeVar
+
+import trio
+
+from vaala_storage.errors import ReadOnly, StorageFailed
+from vaala_storage.file.handles import Handles, open_files_max
+from vaala_storage.file.layout import Layout
+from vaala_storage.file.lines import encode_entries
+from vaala_storage.file.pages import Ask, read_page
+from vaala_storage.file.pool import Pool, open_pool
+from vaala_storage.file.publish import Publisher
+from vaala_storage.file.scan import Span, last_batch
+from vaala_storage.file.stream import Stream
+from vaala_storage.file.stream_file import StreamFile
+from vaala_storage.file.system import SYSTEM_FILES, Files
+from vaala_storage.limits import CALL_THREADS_MAX, STREAMS_KNOWN_MAX, SYNC_THREADS_MAX
+from vaala_storage.log import Damage, Entry, LogStorage, Page, PathPage
+from vaala_storage.names import check_name
+
+T = TypeVar("T")
+
+
+@asynccontextmanager
+async def open_file_log(
+    root: str | os.PathLike[str], *, read_only: bool = False, files: Files = SYSTEM_FILES
+) -> AsyncGenerator[FileLog]:
+    """Open the log in ``root``, which is made when it is not there.
+
+    The caller holds whatever lock makes it the only writer; `Conflict` catches one that does not.
+    ``read_only`` opens it beside a running writer: nothing is made or changed, and the entries of
+    an append that is under way may be seen before they are durable. Leaving finishes what has
+    begun, also on a cancel, for `SYNC_SILENCE_S_MAX` at the longest. Raises `StorageFailed` and
+    `ReadOnly` when the root cannot be used.
+    """
+    layout = Layout.of(files, root)
+    async with (
+        open_pool(files, "vaala-sync", SYNC_THREADS_MAX) as syncs,
+        open_pool(files, "vaala-log", CALL_THREADS_MAX) as calls,
+    ):
+        log = FileLog(layout, syncs, calls, read_only=read_only)
+        if not read_only:
+            await log.sweep()
+        try:
+            yield log
+        finally:
+            with trio.CancelScope(shield=True):
+                await log.settle()
+
+
+class FileLog(LogStorage):
+    """Made by `open_file_log`. Methods raise `StorageError`s, and ``ValueError`` for bad names.
+
+    A path exists while it holds a stream. A path with a part named "blobs" is refused.
+    """
+
+    def __init__(self, layout: Layout, syncs: Pool, calls: Pool, *, read_only: bool) -> None:
+        self._layout = layout
+        self._files = layout.files
+        self._publisher = Publisher(layout, f"{layout.root}/.log")
+        self._syncs = syncs
+        self._calls = calls
+        self._read_only = read_only
+        self._handles = Handles(layout.files, syncs, open_files_max())
+        self._streams: OrderedDict[tuple[str, str], Stream] = OrderedDict()
+        self._closed = False
+
+    async def append(
+        self, path: str, stream: str, entries: Sequence[Entry], *, expected: int
+    ) -> int:
+        self._check_writable(path)
+        body = encode_entries(entries, f"{path}/{stream}")
+        return await self._stream(path, stream).append(body, len(entries), expected)
+
+    async def create(self, path: str, streams: Mapping[str, Sequence[Entry]]) -> None:
+        self._check_writable(path)
+        if not streams:
+            raise ValueError(f"{path}: a path is created with at least one stream")
+        for name in streams:
+            check_name(name)
+        await self._calls.call(
+            lambda: self._publisher.create(path, streams), path, cancellable=False
+        )
+
+    async def read(
+        self,
+        path: str,
+        stream: str,
+        *,
+        after: int | None = None,
+        before: int | None = None,
+        limit: int = 1000,
+        reverse: bool = False,
+    ) -> Page:
+        if limit < 1:
+            raise ValueError(f"limit={limit}: a page holds at least one entry")
+        ask = Ask(after or 0, before, limit, reverse)
+        return await self._look(path, stream, lambda span: read_page(span, ask))
+
+    async def last(self, path: str, stream: str) -> int:
+        found = await self._look(path, stream, last_batch)
+        return 0 if found is None else found[1].last
+
+    async def recover(self, path: str, stream: str) -> tuple[int, tuple[Damage, ...]]:
+        self._check_writable(path)
+        return await self._stream(path, stream).recover()
+
+    async def streams(self, path: str) -> tuple[str, ...]:
+        self._check_open(path)
+        return await self._calls.call(lambda: self._layout.streams(path), path, cancellable=True)
+
+    async def paths(self, *, cursor: str | None = None, limit: int = 1000) -> PathPage:
+        self._check_open("paths")
+        if limit < 1:
+            raise ValueError(f"limit={limit}: a page holds at least one path")
+        return await self._calls.call(
+            lambda: self._layout.paths(cursor, limit), "paths", cancellable=True
+        )
+
+    async def delete_stream(self, path: str, stream: str) -> None:
+        self._check_writable(path)
+        known = self._stream(path, stream)
+        await self._rest((known,))
+        await self._calls.call(known.file.remove, f"{path}/{stream}", cancellable=False)
+        await self._drop((known,))
+
+    async def delete_path(self, path: str) -> None:
+        self._check_writable(path)
+        directory = self._layout.directory(path)
+        await self._rest(self._below(path))
+        await self._calls.call(lambda: self._publisher.delete(directory), path, cancellable=False)
+        await self._drop(self._below(path))
+
+    async def release(self, path: str) -> None:
+        known = [stream for stream in self._streams.values() if stream.path == path]
+        await self._rest(known)
+        for stream in known:
+            if stream.forgettable:
+                self._streams.pop((stream.path, stream.file.name), None)
+
+    async def sweep(self) -> None:
+        """Make the root and remove what a crash left half made; called at open."""
+        await self._calls.call(self._publisher.sweep, self._layout.root, cancellable=False)
+
+    async def settle(self) -> None:
+        """Refuse what comes, finish what has begun, close the files; called at the end."""
+        self._closed = True
+        for stream in tuple(self._streams.values()):
+            await stream.idle()
+        self._handles.drop_all()
+
+    def _check_open(self, what: str) -> None:
+        if self._closed:
+            raise StorageFailed(f"{what}: the store has been closed")
+
+    def _check_writable(self, path: str) -> None:
+        self._check_open(path)
+        if self._read_only:
+            raise ReadOnly(f"{path}: the store was opened for reading")
+
+    async def _look(self, path: str, stream: str, view: Callable[[Span], T]) -> T:
+        """Return a view of the stream's durable bytes, opened for this call alone."""
+        self._check_open(path)
+        file = self._file(path, stream)
+        known = self._streams.get((path, stream))
+        position = None if known is None else known.position
+
+        def work() -> T:
+            handle = self._files.open_read(file.filename)
+            try:
+                end = self._files.state(handle).size
+                if position is not None:
+                    end = min(end, position.end)
+                return view(Span(self._files, handle, end))
+            finally:
+                self._files.close(handle)
+
+        return await self._calls.call(work, file.label, cancellable=True)
+
+    def _file(self, path: str, stream: str) -> StreamFile:
+        check_name(stream)
+        return StreamFile(self._files, self._layout.directory(path), stream, f"{path}/{stream}")
+
+    def _stream(self, path: str, stream: str) -> Stream:
+        key = (path, stream)
+        known = self._streams.get(key)
+        if known is None:
+            known = Stream(path, self._file(path, stream), self._syncs, self._handles)
+            self._streams[key] = known
+            self._forget_oldest()
+        self._streams.move_to_end(key)
+        return known
+
+    def _forget_oldest(self) -> None:
+        """Keep the table in bounds; a stream at work or broken must be remembered."""
+        while len(self._streams) > STREAMS_KNOWN_MAX:
+            key, oldest = next(iter(self._streams.items()))
+            if not oldest.forgettable:
+                self._streams.move_to_end(key)
+                return
+            oldest.forget()
+            del self._streams[key]
+
+    def _below(self, path: str) -> tuple[Stream, ...]:
+        """Return the known streams of a path and of those below it."""
+        return tuple(
+            stream
+            for stream in self._streams.values()
+            if stream.path == path or stream.path.startswith(f"{path}/")
+        )
+
+    async def _rest(self, streams: Iterable[Stream]) -> None:
+        """Wait until nothing of these streams is in flight, and close their files."""
+        for stream in streams:
+            await stream.idle()
+            stream.forget()
+
+    async def _drop(self, streams: Iterable[Stream]) -> None:
+        """Forget deleted streams altogether, also broken ones."""
+        await self._rest(streams)
+        for stream in streams:
+            self._streams.pop((stream.path, stream.file.name), None)

@@ -1,0 +1,269 @@
+"""One stream as its only writer sees it: who waits, what is in flight, where the durable end is.
+
+Everything here runs in trio's thread; the blocking work is `StreamFile`'s. At most one job of a
+stream is in flight. What arrives meanwhile is the next batch: one line, one write, one sync.
+No task belongs to a stream. Appends start a job when there is none, a finished job starts the next
+one, and every waiter brings the deadline that finds a silent device.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import trio
+
+from vaala_storage.errors import Conflict, NotFound, StorageError, StorageFailed, StreamBroken
+from vaala_storage.file.handles import Handles
+from vaala_storage.file.lines import fits, make_line
+from vaala_storage.file.mapping import storage_error
+from vaala_storage.file.pool import Job, Pool
+from vaala_storage.file.stream_file import Moved, Position, StreamFile
+from vaala_storage.limits import READS_AGAIN_MAX, SYNC_SILENCE_S_MAX
+from vaala_storage.log import Damage
+
+
+@dataclass(eq=False, slots=True)
+class Waiter:
+    """An append that waits for its outcome."""
+
+    body: bytes
+    count: int
+    expected: int
+    settled: trio.Event = field(default_factory=trio.Event)
+    last: int = 0
+    error: BaseException | None = None
+    begun: bool = False
+    moved: int = 0
+
+    def settle(self, last: int) -> None:
+        self.last = last
+        self.settled.set()
+
+    def fail(self, error: BaseException) -> None:
+        self.error = error
+        self.settled.set()
+
+
+class Stream:
+    def __init__(self, path: str, file: StreamFile, pool: Pool, handles: Handles) -> None:
+        self.path = path
+        self.position: Position | None = None
+        """The durable end; None: not known yet."""
+        self.file = file
+        self._pool = pool
+        self._handles = handles
+        self._waiting: deque[Waiter] = deque()
+        self._batch: list[Waiter] = []
+        self._job: Job | None = None
+        self._deadline = 0.0
+        self._at_rest = trio.Event()
+        self._broken: str | None = None
+
+    @property
+    def forgettable(self) -> bool:
+        return self._job is None and self._broken is None
+
+    async def append(self, body: bytes, count: int, expected: int) -> int:
+        if self._broken is not None:
+            raise StreamBroken(self._broken)
+        waiter = Waiter(body, count, expected)
+        self._waiting.append(waiter)
+        self._advance()
+        try:
+            while not waiter.settled.is_set():
+                with trio.move_on_at(self._deadline):
+                    await waiter.settled.wait()
+                self._look_for_silence()
+        except trio.Cancelled:
+            if not waiter.begun and waiter in self._waiting:
+                self._waiting.remove(waiter)
+            raise
+        if waiter.error is not None:
+            raise waiter.error
+        return waiter.last
+
+    async def recover(self) -> tuple[int, tuple[Damage, ...]]:
+        """Bring the file to a certain state; see `LogStorage.recover`."""
+        await self.idle()
+        position = self.position if self._broken is not None else None
+
+        def work() -> tuple[Position, tuple[Damage, ...]]:
+            if position is not None:
+                self.file.roll_back(position)
+            return self.file.load()
+
+        self._handles.drop(self)
+        job = self._start(work, self._recovered)
+        while self._job is job:
+            with trio.move_on_at(self._deadline):
+                await self._at_rest.wait()
+            self._look_for_silence()
+        if isinstance(job.error, OSError) or job.lost:
+            raise StreamBroken(self._broken or self._silence) from job.error
+        if job.error is not None:
+            raise job.error
+        found: tuple[Position, tuple[Damage, ...]] = job.value
+        return found[0].last, found[1]
+
+    async def idle(self) -> None:
+        """Return when nothing is in flight, after one silence at the longest."""
+        while self._job is not None:
+            with trio.move_on_at(self._deadline):
+                await self._at_rest.wait()
+            self._look_for_silence()
+
+    def forget(self) -> None:
+        """Close the file and read its end anew when next needed. Only while at rest."""
+        self._handles.drop(self)
+        if self._broken is None:
+            self.position = None
+
+    def _start(self, work: Callable[[], Any], done: Callable[[Job], None]) -> Job:
+        def settled(job: Job) -> None:
+            if job is not self._job:  # it was silent, its waiters have been told
+                self._handles.close(job.value if isinstance(job.value, int) else None)
+                return
+            self._job = None
+            self._at_rest.set()
+            done(job)
+            self._advance()
+
+        self._at_rest = trio.Event()
+        self._deadline = trio.current_time() + SYNC_SILENCE_S_MAX
+        self._job = self._pool.submit(work, settled)
+        return self._job
+
+    def _advance(self) -> None:
+        """Start what the waiting appends need, unless something is in flight."""
+        if self._job is not None or self._broken is not None:
+            return
+        if self.position is None:
+            if self._waiting:
+                self._start(self.file.load, self._loaded)
+            return
+        self._batch = self._next_batch(self.position)
+        if not self._batch:
+            return
+        position = self.position
+        body = b",".join([waiter.body for waiter in self._batch])
+        line = make_line(position.last + 1, sum(waiter.count for waiter in self._batch), body)
+        handle = self._handles.take(self)
+        after = Position(position.end + len(line), self._batch[-1].last)
+        self._start(
+            lambda: self.file.flush(handle, position, line), lambda job: self._flushed(job, after)
+        )
+
+    def _next_batch(self, position: Position) -> list[Waiter]:
+        """Take from the queue, in order, what fits into one line.
+
+        An append that expects another sequence ends the batch: whether it conflicts is known only
+        when the batch before it is durable.
+        """
+        batch: list[Waiter] = []
+        last, size = position.last, -1
+        while self._waiting:
+            waiter = self._waiting[0]
+            if waiter.expected != last:
+                if batch:
+                    break
+                self._waiting.popleft()
+                waiter.fail(
+                    Conflict(self.path, self.file.name, expected=waiter.expected, last=last)
+                )
+                continue
+            if waiter.count == 0:
+                if batch:
+                    break
+                self._waiting.popleft().settle(last)
+                continue
+            if batch and not fits(size + 1 + len(waiter.body)):
+                break
+            self._waiting.popleft()
+            last, size = last + waiter.count, size + 1 + len(waiter.body)
+            waiter.begun, waiter.last = True, last
+            batch.append(waiter)
+        return batch
+
+    def _recovered(self, job: Job) -> None:
+        if job.error is None:
+            self.position, self._broken = job.value[0], None
+        elif isinstance(job.error, NotFound):
+            self.position, self._broken = None, None
+        elif isinstance(job.error, OSError):
+            why = f"{self.file.label}: recovery failed ({job.error.strerror}): try it again"
+            self._break(why, [])
+
+    def _loaded(self, job: Job) -> None:
+        if job.error is None:
+            self.position = job.value[0]
+            return
+        waiting, self._waiting = list(self._waiting), deque()
+        for waiter in waiting:
+            waiter.fail(self._as_ours(job.error))
+
+    def _flushed(self, job: Job, after: Position) -> None:
+        batch, self._batch = self._batch, []
+        match job.error:
+            case None:
+                self.position = after
+                self._handles.put(self, job.value)
+                for waiter in batch:
+                    waiter.settle(waiter.last)
+            case Moved():
+                self.position = None
+                for waiter in reversed(batch):
+                    self._again(waiter)
+            case StreamBroken() as error:
+                self._break(str(error), batch)
+            case StorageError() as error:
+                for waiter in batch:
+                    waiter.fail(self._as_ours(error))
+            case error:  # none of a file system: what it left is not known
+                for waiter in batch:
+                    waiter.fail(error)
+                self._break(f"{self.file.label}: {error!r}: recover it", [])
+
+    def _again(self, waiter: Waiter) -> None:
+        waiter.moved += 1
+        waiter.begun = False
+        if waiter.moved < READS_AGAIN_MAX:
+            self._waiting.appendleft(waiter)
+        else:
+            waiter.fail(StorageFailed(f"{self.file.label}: another writer keeps changing it"))
+
+    def _as_ours(self, error: BaseException) -> BaseException:
+        """Return an exception that one waiter can own."""
+        if isinstance(error, OSError):
+            ours: BaseException = storage_error(error, self.file.label)
+        elif isinstance(error, StorageError):
+            ours = type(error)(str(error))
+        else:
+            return error
+        ours.__cause__ = error
+        return ours
+
+    @property
+    def _silence(self) -> str:
+        return (
+            f"{self.file.label}: the device has not answered for {SYNC_SILENCE_S_MAX:g} s: "
+            "recover it"
+        )
+
+    def _look_for_silence(self) -> None:
+        if self._job is None or trio.current_time() < self._deadline:
+            return
+        self._pool.abandon(self._job)
+        self._job = None
+        batch, self._batch = self._batch, []
+        self._break(self._silence, batch)
+        self._at_rest.set()
+
+    def _break(self, why: str, batch: list[Waiter]) -> None:
+        """Tell all that the outcome is unknown, and refuse what comes until `recover`."""
+        self._broken = why
+        waiting, self._waiting = list(self._waiting), deque()
+        for waiter in batch + waiting:
+            waiter.fail(StreamBroken(why))

@@ -1,0 +1,198 @@
+"""The blocking work on one stream's file; a thread of storage runs it."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from dataclasses import dataclass
+
+from vaala_storage.errors import NotFound, StorageFull, StreamBroken
+from vaala_storage.file.mapping import storage_error
+from vaala_storage.file.scan import Span, last_batch
+from vaala_storage.file.system import Files
+from vaala_storage.limits import BATCH_BYTES_MAX, TORN_FILES_MAX
+from vaala_storage.log import Damage
+
+SUFFIX = ".jsonl"
+_TORN = re.compile(r"\.torn-([0-9]+)-([0-9]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """The durable end of a stream: ``end`` in bytes, ``last`` as a sequence."""
+
+    end: int
+    last: int
+    exists: bool = True
+    """False: the file is made by the first append."""
+
+
+class Moved(Exception):
+    """The file is not where memory left it: another writer, or it was removed."""
+
+
+def holds_streams(files: Files, directory: str) -> bool:
+    try:
+        entries = files.list_directory(directory)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return any(entry.name.endswith(SUFFIX) and not entry.is_directory for entry in entries)
+
+
+@dataclass(frozen=True, slots=True)
+class StreamFile:
+    files: Files
+    directory: str
+    name: str
+    label: str
+    """Path and stream, for messages."""
+
+    @property
+    def filename(self) -> str:
+        return f"{self.directory}/{self.name}{SUFFIX}"
+
+    def load(self) -> tuple[Position, tuple[Damage, ...]]:
+        """Find the end of the stream and cut what is torn behind it; raises `NotFound`."""
+        try:
+            handle = self.files.open_append(self.filename, create=False)
+        except FileNotFoundError:
+            if not holds_streams(self.files, self.directory):
+                raise NotFound(f"{self.label}: no such path") from None
+            return Position(0, 0, exists=False), ()
+        try:
+            size = self.files.state(handle).size
+            found = last_batch(Span(self.files, handle, size))
+            position = Position(0, 0) if found is None else Position(found[0].end, found[1].last)
+            if position.end == size:
+                return position, ()
+            kept = self._keep(handle, position.end, size)
+            self.files.truncate(handle, position.end)
+            self.files.sync_data(handle)
+        finally:
+            self.files.close(handle)
+        detail = f"{size - position.end} torn bytes at byte {position.end}, kept in {kept}"
+        return position, (Damage(position.last + 1, None, detail),)
+
+    def roll_back(self, position: Position) -> None:
+        """Remove what a failed append left behind ``position`` and make that durable.
+
+        After a failed sync the system may show bytes that the device does not hold and report the
+        next sync as good (they count as written). Cutting them is the one state that is certain;
+        their callers have been told that the outcome is unknown.
+        """
+        try:
+            handle = self.files.open_append(self.filename, create=False)
+        except FileNotFoundError:
+            return
+        try:
+            if self.files.state(handle).size > position.end:
+                self.files.truncate(handle, position.end)
+            self.files.sync_data(handle)
+        finally:
+            self.files.close(handle)
+        self.files.sync_directory(self.directory)
+
+    def flush(self, handle: int | None, position: Position, line: bytes) -> int:
+        """Write a line at the end and return, once it is durable, the open handle.
+
+        ``handle`` is this call's until it returns it; on an error it has been closed.
+        """
+        if handle is None:
+            handle = self._open(position)
+        try:
+            state = self.files.state(handle)
+            if state.size != position.end or state.links == 0:
+                raise Moved
+            self._write(handle, position, line)
+            self._sync(handle, position)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                self.files.close(handle)
+            raise
+        return handle
+
+    def _open(self, position: Position) -> int:
+        try:
+            return self.files.open_append(self.filename, create=not position.exists)
+        except FileNotFoundError:
+            raise Moved from None
+        except OSError as error:
+            raise storage_error(error, self.label) from error
+
+    def _write(self, handle: int, position: Position, line: bytes) -> None:
+        try:
+            written = self.files.write(handle, line)
+        except OSError as error:
+            self._undo(handle, position)
+            raise storage_error(error, self.label) from error
+        if written < len(line):
+            self._undo(handle, position)
+            raise StorageFull(f"{self.label}: {written} of {len(line)} bytes could be written")
+
+    def _undo(self, handle: int, position: Position) -> None:
+        try:
+            self.files.truncate(handle, position.end)
+            if not position.exists:
+                self.files.remove(self.filename)
+        except OSError as error:
+            raise StreamBroken(
+                f"{self.label}: a failed write could not be undone ({error.strerror}): recover it"
+            ) from error
+
+    def _sync(self, handle: int, position: Position) -> None:
+        try:
+            self.files.sync_data(handle)
+            if not position.exists:
+                self.files.sync_directory(self.directory)
+        except OSError as error:
+            raise StreamBroken(
+                f"{self.label}: sync failed ({error.strerror}): recover it"
+            ) from error
+
+    def _keep(self, handle: int, start: int, end: int) -> str:
+        """Copy torn bytes to a file beside the stream, durably; return its name."""
+        kept = self._torn_files()
+        for name in [name for _, name in kept[: max(0, len(kept) + 1 - TORN_FILES_MAX)]]:
+            self.files.remove(f"{self.directory}/{name}")
+        number = sum(1 for (offset, _), _ in kept if offset == start)
+        names = {name for _, name in kept}
+        while (name := f"{self.name}{SUFFIX}.torn-{start}-{number}") in names:
+            number += 1
+        copy = self.files.open_new(f"{self.directory}/{name}")
+        try:
+            while start < end:
+                piece = self.files.read(handle, start, min(BATCH_BYTES_MAX, end - start))
+                start += len(piece)
+                if not piece or self.files.write(copy, piece) < len(piece):
+                    raise StorageFull(f"{self.label}: no space to keep its torn end aside")
+            self.files.sync_data(copy)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                self.files.remove(f"{self.directory}/{name}")
+            raise
+        finally:
+            self.files.close(copy)
+        self.files.sync_directory(self.directory)
+        return name
+
+    def _torn_files(self) -> list[tuple[tuple[int, int], str]]:
+        """Return the torn ends kept so far, oldest first: by offset, then by number."""
+        found: list[tuple[tuple[int, int], str]] = []
+        prefix = f"{self.name}{SUFFIX}"
+        for entry in self.files.list_directory(self.directory):
+            if entry.name.startswith(prefix):
+                match = _TORN.fullmatch(entry.name[len(prefix) :])
+                if match is not None:
+                    found.append(((int(match[1]), int(match[2])), entry.name))
+        return sorted(found)
+
+    def remove(self) -> None:
+        """Remove the stream and the torn ends beside it; no error when there is none."""
+        try:
+            torn = self._torn_files()
+        except FileNotFoundError:
+            return
+        for name in [f"{self.name}{SUFFIX}", *(name for _, name in torn)]:
+            with contextlib.suppress(FileNotFoundError):
+                self.files.remove(f"{self.directory}/{name}")
+        self.files.sync_directory(self.directory)

@@ -68,8 +68,10 @@ def _parse(file: Path, text: str) -> Any:
         line = mark.line + 1 if mark else None
         detail = ", ".join(part for part in (error.context, error.problem) if part)
         raise _failed(file, line, f"is not YAML: {detail}") from error
-    except (YAMLError, ValueError, RecursionError) as error:
-        raise _failed(file, None, f"is not YAML: {str(error) or 'nested too deep'}") from error
+    except RecursionError as error:
+        raise _failed(file, None, "is nested too deep") from error
+    except (YAMLError, ValueError) as error:
+        raise _failed(file, None, f"is not YAML: {error}") from error
     return {} if data is None else data
 
 

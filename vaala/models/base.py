@@ -89,7 +89,10 @@ class Deadlines:
 
     connect_s: float = 10.0
     first_byte_s: float = 120.0
+    """From the first byte of the request to the first byte of the answer."""
     silence_s: float = 120.0
+    progress_s: float = 900.0
+    """Between two events of the answer: keep-alives break the silence, but not this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +107,8 @@ class ModelRequest:
     effort: str | None = None
     output_tokens_max: int | None = None
     options: dict[str, Any] = field(default_factory=dict)
-    deadlines: Deadlines = Deadlines()
+    deadlines: Deadlines | None = None
+    """None: those of the model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,6 +230,11 @@ class Model(ABC):
     @abstractmethod
     def window_tokens(self) -> int | None:
         """The context window; None when it is not known."""
+
+    @property
+    def deadlines(self) -> Deadlines:
+        """The deadlines of a request that names none."""
+        return Deadlines()
 
     @abstractmethod
     def encode(self, messages: Sequence[Message]) -> bytes:

@@ -1,0 +1,1 @@
+"""OpenAI-compatible chat completions: OpenAI, OpenRouter, Ollama, llama.cpp, LM Studio, vLLM ..."""

@@ -1,0 +1,186 @@
+"""Our messages as the JSON of chat completions.
+
+A request body is put together from bytes: the history is encoded already, so that a long one
+costs a copy of memory. Whatever the messages hold, what comes out is a legal request.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from vaala.models.base import (
+    AssistantSaid,
+    CallPart,
+    CallResult,
+    Message,
+    ModelFailure,
+    ModelRequest,
+    ToolSpec,
+    UserSaid,
+)
+from vaala_protocol.base import Malformed, decode, encode
+from vaala_protocol.content import Content, FileContent, ImageContent, TextContent
+
+_LEGAL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_ILLEGAL = re.compile(r"[^A-Za-z0-9_-]")
+_HEX_ID = re.compile(r"[0-9a-f]{32}")
+
+RESERVED_OPTIONS = frozenset({"model", "messages", "tools", "stream", "stream_options", "n"})
+"""Fields of the request that are ours; an option with such a name is refused."""
+
+
+def encode_messages(messages: Iterable[Message]) -> bytes:
+    """Return the messages as JSON objects joined by commas."""
+    return b",".join(_json(_message(message)) for message in messages)
+
+
+def request_body(
+    request: ModelRequest, model: str, *, usage_asked: bool, output_limit_field: str
+) -> bytes:
+    """Return the body of a streaming request.
+
+    Raises `ModelFailure` of kind ``invalid_request`` for an option that is reserved.
+    """
+    parts = [b'{"model":', encode(model), b',"messages":[', _all_messages(request)]
+    parts.append(b'],"stream":true')
+    if usage_asked:
+        parts.append(b',"stream_options":{"include_usage":true}')
+    # An empty list of tools is refused by some servers: the key is left out.
+    if request.tools:
+        parts += [b',"tools":', _json([_tool(tool) for tool in request.tools])]
+    for name, value in _fields(request, output_limit_field).items():
+        parts += [b",", encode(name), b":", _json(value)]
+    parts.append(b"}")
+    return b"".join(parts)
+
+
+def call_id(ours: str) -> str:
+    """Return the id of a call on the wire: legal for every server, at most 40 characters.
+
+    The same for the same call in every request, and distinct for distinct calls.
+    """
+    digits = ours.replace("-", "")
+    if not _HEX_ID.fullmatch(digits):
+        digits = hashlib.sha256(ours.encode("utf-8", "replace")).hexdigest()[:32]
+    return f"call_{digits}"
+
+
+def _all_messages(request: ModelRequest) -> bytes:
+    pieces = [request.history, encode_messages(request.messages)]
+    if request.instructions.strip():
+        pieces.insert(0, _json({"role": "system", "content": request.instructions}))
+    return b",".join(piece for piece in pieces if piece)
+
+
+def _fields(request: ModelRequest, output_limit_field: str) -> dict[str, Any]:
+    reserved = sorted(RESERVED_OPTIONS & request.options.keys())
+    if reserved:
+        raise ModelFailure(
+            "invalid_request", f"model options cannot set {', '.join(reserved)}: remove them"
+        )
+    fields: dict[str, Any] = {}
+    if request.effort is not None:
+        fields["reasoning_effort"] = request.effort
+    if request.output_tokens_max is not None:
+        fields[output_limit_field] = request.output_tokens_max
+    return fields | request.options
+
+
+def _message(message: Message) -> dict[str, Any]:
+    match message:
+        case UserSaid():
+            return {"role": "user", "content": _text(message.content)}
+        case AssistantSaid():
+            return _assistant(message)
+        case CallResult():
+            text = _text(message.content)
+            return {
+                "role": "tool",
+                "tool_call_id": call_id(message.id),
+                # Some servers refuse an empty result.
+                "content": text if text.strip() else "(no output)",
+            }
+
+
+def _assistant(message: AssistantSaid) -> dict[str, Any]:
+    fields: dict[str, Any] = {"role": "assistant"}
+    has_text = bool(message.text.strip())
+    if has_text or not message.calls:
+        fields["content"] = message.text if has_text else "(nothing)"
+    else:
+        fields["content"] = None
+    if message.calls:
+        fields["tool_calls"] = [_call(call) for call in message.calls]
+    return fields
+
+
+def _call(call: CallPart) -> dict[str, Any]:
+    function = {"name": _legal_name(call.name), "arguments": _legal_arguments(call.arguments)}
+    return {"id": call_id(call.id), "type": "function", "function": function}
+
+
+def _legal_name(name: str) -> str:
+    """A model may have called what no tool is called; servers refuse such a name in the history."""
+    if _LEGAL_NAME.fullmatch(name):
+        return name
+    return _ILLEGAL.sub("_", name)[:64] or "unnamed"
+
+
+def _legal_arguments(arguments: str) -> str:
+    """Return the text of a JSON object: servers parse the arguments of past calls, and fail."""
+    if not arguments.strip():
+        return "{}"
+    try:
+        if isinstance(decode(arguments.encode()), dict):
+            return arguments
+    except (Malformed, UnicodeEncodeError):
+        pass
+    return _json({"malformed_arguments": arguments}).decode()
+
+
+def _tool(tool: ToolSpec) -> dict[str, Any]:
+    function = {
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": tool.parameters,
+    }
+    return {"type": "function", "function": function}
+
+
+def _text(content: Sequence[Content]) -> str:
+    """Return the blocks as one text; many local servers take nothing else."""
+    return "\n\n".join(text for text in map(_block, content) if text.strip())
+
+
+def _block(block: Content) -> str:
+    match block:
+        case TextContent():
+            return block.text
+        case ImageContent():
+            return f"[an image, {block.media_type}, {block.size_bytes} bytes: not shown here]"
+        case FileContent():
+            return (
+                f"[the file {block.name}, {block.media_type}, {block.size_bytes} bytes:"
+                " not shown here]"
+            )
+
+
+def _json(value: object) -> bytes:
+    try:
+        return encode(value)
+    except UnicodeEncodeError:
+        return encode(_whole_text(value))
+
+
+def _whole_text(value: Any) -> Any:
+    """Replace lone surrogates, which no UTF-8 can hold."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    if isinstance(value, dict):
+        return {_whole_text(key): _whole_text(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_whole_text(item) for item in value]
+    return value

@@ -1,0 +1,87 @@
+"""Clients of httpx, one for each origin. Imported through `vaala.models.http` only."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Mapping
+from urllib.parse import urlsplit
+
+import httpx
+
+from vaala.models.limits import (
+    CONNECTION_IDLE_S,
+    CONNECTIONS_IDLE_PER_ORIGIN_MAX,
+    CONNECTIONS_PER_ORIGIN_MAX,
+)
+from vaala.models.proxy import proxy_for
+from vaala_protocol.errors import BadRequest
+
+
+class Clients:
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self._environ = environ
+        self._clients: dict[str, httpx.AsyncClient] = {}
+        self._tls: ssl.SSLContext | None = None
+
+    def of(self, url: str) -> httpx.AsyncClient:
+        """Return the client for the origin of ``url``, made at its first use.
+
+        Raises `BadRequest` for a URL, a proxy or a certificate file that is not usable.
+        """
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise BadRequest(f"{url!r} is no URL of a server: write http(s)://host[:port]/path")
+        origin = f"{parts.scheme}://{parts.netloc}"
+        client = self._clients.get(origin)
+        if client is None:
+            client = self._clients[origin] = self._open(origin, parts.scheme == "https")
+        return client
+
+    async def aclose(self) -> None:
+        """Close every client and its idle connections."""
+        clients, self._clients = self._clients, {}
+        for client in clients.values():
+            await client.aclose()
+
+    def _open(self, origin: str, secure: bool) -> httpx.AsyncClient:
+        try:
+            return httpx.AsyncClient(
+                # The variables that count are those given, not those of this process.
+                trust_env=False,
+                proxy=proxy_for(origin, self._environ),
+                # Without TLS an empty context saves the reading of 140 certificates.
+                verify=self._tls_context() if secure else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT),
+                # Deadlines are kept by `vaala.models.exchange`.
+                timeout=None,
+                limits=httpx.Limits(
+                    max_connections=CONNECTIONS_PER_ORIGIN_MAX,
+                    max_keepalive_connections=CONNECTIONS_IDLE_PER_ORIGIN_MAX,
+                    keepalive_expiry=CONNECTION_IDLE_S,
+                ),
+                # Compressed streams arrive in lumps.
+                headers={"accept-encoding": "identity", "user-agent": "vaala"},
+            )
+        except (ValueError, ImportError, httpx.InvalidURL):
+            # The proxy's URL may hold a password: it is not quoted.
+            raise BadRequest(
+                f"the proxy for {origin} is not usable: check HTTPS_PROXY, HTTP_PROXY, ALL_PROXY"
+            ) from None
+
+    def _tls_context(self) -> ssl.SSLContext:
+        if self._tls is None:
+            file = self._environ.get("SSL_CERT_FILE") or None
+            folder = self._environ.get("SSL_CERT_DIR") or None
+            self._tls = _tls_context(file, folder)
+        return self._tls
+
+
+def _tls_context(file: str | None, folder: str | None) -> ssl.SSLContext:
+    if file is None and folder is None:
+        return httpx.create_ssl_context(trust_env=False)
+    try:
+        return ssl.create_default_context(cafile=file, capath=folder)
+    except OSError as error:
+        raise BadRequest(
+            f"SSL_CERT_FILE={file or ''} SSL_CERT_DIR={folder or ''}: {error}; name a file with"
+            " certificates in PEM form, or unset both"
+        ) from error

@@ -1,0 +1,168 @@
+"""One request and its answer under our deadlines. The errors of httpx are mapped here alone.
+
+The deadlines are kept with trio's clock: httpx knows a limit for each read, but none for the time
+to the first byte, which spans several. Imported through `vaala.models.http` only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Generator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any
+
+import httpx
+import trio
+
+from vaala.models.base import ModelFailure
+from vaala.models.failures import failure_of_kind
+from vaala.models.http import Call
+from vaala.models.limits import DRAIN_S, POOL_WAIT_S
+
+_SENDING = "http11.send_request_headers.started"
+"""httpcore's trace event for: connected, and the request begins to leave."""
+
+
+class Answer:
+    """An answer whose status and headers are there and whose body is still to be read."""
+
+    def __init__(self, response: httpx.Response, call: Call, first_byte_at: float) -> None:
+        self.status = response.status_code
+        self.headers: Mapping[str, str] = response.headers
+        self._call = call
+        self._pieces = response.aiter_bytes()
+        self._deadline = first_byte_at
+        self._waits_for = f"no first byte within {call.deadlines.first_byte_s:g} s"
+
+    async def read(self) -> bytes | None:
+        """Return the next bytes of the body, None at its end.
+
+        Raises `ModelFailure` when it breaks, or stays silent longer than the deadline. Cancel: the
+        connection is closed at once.
+        """
+        with _mapped(self._call), trio.CancelScope(deadline=self._deadline):
+            piece = await anext(self._pieces, None)
+            silence_s = self._call.deadlines.silence_s
+            self._deadline = trio.current_time() + silence_s
+            self._waits_for = f"silent for {silence_s:g} s in the middle of the answer"
+            return piece
+        raise failure_of_kind(self._call.origin, "network", self._waits_for, retryable=True)
+
+    async def read_all(self, bytes_max: int) -> bytes:
+        """Return the body, cut at ``bytes_max``."""
+        body = bytearray()
+        while len(body) < bytes_max:
+            piece = await self.read()
+            if piece is None:
+                break
+            body += piece
+        return bytes(body[:bytes_max])
+
+    async def drain(self) -> None:
+        """Wait a moment for the end of the body, so that the connection can be used again."""
+        with trio.move_on_after(DRAIN_S):
+            try:
+                while await self.read() is not None:
+                    pass
+            except ModelFailure:
+                return
+
+    async def abandon(self) -> None:
+        """End the iterators inside httpx, which must not be left to the garbage collector.
+
+        The cancelled read goes through all their layers, and closes the connection on its way.
+        """
+        with trio.CancelScope() as scope:
+            scope.cancel()
+            try:
+                async for _ in self._pieces:
+                    pass
+            except (httpx.HTTPError, httpx.StreamError):
+                return
+
+
+@asynccontextmanager
+async def exchange(client: httpx.AsyncClient, call: Call) -> AsyncGenerator[Answer]:
+    """Send the request; the body has the answer. Leaving closes what was not read to its end.
+
+    Raises `ModelFailure` when there is no answer: no connection, none in time, not in HTTP.
+    """
+    response, first_byte_at = await _send(client, call)
+    answer = Answer(response, call, first_byte_at)
+    try:
+        yield answer
+    finally:
+        try:
+            await answer.abandon()
+        finally:
+            await response.aclose()
+
+
+async def _send(client: httpx.AsyncClient, call: Call) -> tuple[httpx.Response, float]:
+    """Return the answer and the time by which its first byte is due."""
+    first_byte_s = call.deadlines.first_byte_s
+    scope = trio.CancelScope()
+
+    async def trace(event: str, info: dict[str, Any]) -> None:
+        if event == _SENDING:
+            scope.deadline = trio.current_time() + first_byte_s
+
+    with _mapped(call):
+        request = client.build_request(
+            "GET" if call.body is None else "POST",
+            call.url,
+            headers=call.headers,
+            content=call.body,
+            timeout=httpx.Timeout(None, connect=call.deadlines.connect_s, pool=POOL_WAIT_S),
+            extensions={"trace": trace},
+        )
+        with scope:
+            return await client.send(request, stream=True), scope.deadline
+    text = f"no first byte within {first_byte_s:g} s"
+    raise failure_of_kind(call.origin, "network", text, retryable=True)
+
+
+@contextmanager
+def _mapped(call: Call) -> Generator[None]:
+    try:
+        yield
+    except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, UnicodeEncodeError) as error:
+        # Without the cause: its text may hold the request, and with it the key.
+        raise _failure(call, error) from None
+
+
+def _failure(call: Call, error: Exception) -> ModelFailure:
+    """Say what went wrong, with the server and the way out, which the lower library leaves out."""
+    server = _server(call.url)
+    retryable = True
+    match error:
+        case httpx.ConnectTimeout():
+            text = f"no connection to {server} within {call.deadlines.connect_s:g} s"
+        case httpx.PoolTimeout():
+            text = f"all connections to {server} were in use for {POOL_WAIT_S:g} s"
+        case httpx.ConnectError():
+            text = f"no connection to {server}: {error}; is it running, is the base URL right?"
+            retryable = "CERTIFICATE_VERIFY_FAILED" not in str(error)
+        case httpx.ProxyError():
+            text = f"the proxy for {server} refused: {error}"
+            retryable = False
+        case httpx.RemoteProtocolError() | httpx.ReadError() | httpx.WriteError():
+            text = f"the connection to {server} broke: {error or 'closed'}"
+        case httpx.UnsupportedProtocol() | httpx.InvalidURL():
+            text = f"a request to {server} cannot be made: {error}"
+            return failure_of_kind(call.origin, "invalid_request", text)
+        case httpx.LocalProtocolError() | UnicodeEncodeError():
+            # Its text quotes the header, and the header is the key.
+            text = f"a header for {server} is not legal in HTTP: is the key whole and on one line?"
+            return failure_of_kind(call.origin, "invalid_request", text)
+        case _:
+            text = f"{server}: {error or type(error).__name__}"
+    return failure_of_kind(call.origin, "network", text, retryable=retryable)
+
+
+def _server(url: str) -> str:
+    """Return the origin of a URL, without the user and password that it may hold."""
+    try:
+        parts = httpx.URL(url)
+    except httpx.InvalidURL:
+        return "the server"
+    return f"{parts.scheme}://{parts.host}" + ("" if parts.port is None else f":{parts.port}")

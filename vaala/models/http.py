@@ -1,0 +1,81 @@
+"""The one seam to HTTP. What is behind it, httpx, is imported when a model is first called: it
+costs a fifth of a second, and most starts of the program need none of it.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import trio
+
+from vaala.models.base import Deadlines
+from vaala.models.failures import Origin
+
+if TYPE_CHECKING:
+    from vaala.models.clients import Clients
+    from vaala.models.exchange import Answer
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A request to make: ``body`` None is a GET."""
+
+    url: str
+    headers: Mapping[str, str]
+    body: bytes | None
+    deadlines: Deadlines
+    origin: Origin
+
+
+class Http:
+    """The HTTP clients of a set of models; made by `open_http`."""
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self._environ = environ
+        self._clients: Clients | None = None
+
+    @asynccontextmanager
+    async def exchange(self, call: Call) -> AsyncGenerator[Answer]:
+        """Send a request; the body of the context has the answer. Leaving closes what is unread.
+
+        Raises `ModelFailure` when there is no answer, and `BadRequest` for a URL, a proxy or a
+        certificate file that is not usable. Cancel: the connection is closed at once.
+        """
+        clients = await self._load()
+        from vaala.models.exchange import exchange
+
+        async with exchange(clients.of(call.url), call) as answer:
+            yield answer
+
+    async def aclose(self) -> None:
+        """Close every client and its idle connections."""
+        if self._clients is not None:
+            await self._clients.aclose()
+
+    async def _load(self) -> Clients:
+        if self._clients is None:
+            # In a thread: an import that held up the loop would stall every other session.
+            await trio.to_thread.run_sync(importlib.import_module, "vaala.models.exchange")
+            from vaala.models.clients import Clients
+
+            if self._clients is None:
+                self._clients = Clients(self._environ)
+        return self._clients
+
+
+@asynccontextmanager
+async def open_http(environ: Mapping[str, str]) -> AsyncGenerator[Http]:
+    """Hold the clients; leaving closes them, also when it is left by a cancel.
+
+    ``environ`` gives the proxy variables and SSL_CERT_FILE, SSL_CERT_DIR.
+    """
+    http = Http(environ)
+    try:
+        yield http
+    finally:
+        with trio.CancelScope(shield=True):
+            await http.aclose()

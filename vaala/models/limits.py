@@ -1,0 +1,41 @@
+"""The bounds of this package, with their units in their names."""
+
+from __future__ import annotations
+
+SSE_EVENT_BYTES_MAX = 8 * 1024 * 1024
+"""One event of a stream; an answer in a single event, arguments of a large file included."""
+
+ANSWER_BYTES_MAX = 32 * 1024 * 1024
+"""A whole answer that came as one JSON document."""
+
+CALLS_PER_ANSWER_MAX = 256
+"""Tool calls in one answer; more is a model that runs in circles."""
+
+ERROR_BODY_BYTES_MAX = 64 * 1024
+ERROR_TEXT_CHARS_MAX = 400
+"""What an error message quotes of a provider's text."""
+
+CONNECTIONS_PER_ORIGIN_MAX = 512
+CONNECTIONS_IDLE_PER_ORIGIN_MAX = 32
+CONNECTION_IDLE_S = 60.0
+POOL_WAIT_S = 120.0
+"""How long a request waits for a connection while all are in use."""
+
+TAIL_S = 5.0
+"""How long a finished answer may still bring its usage and its end."""
+
+DRAIN_S = 0.25
+"""How long to wait for the end of a finished answer, so that its connection is used again."""
+
+PROBE_S = 0.3
+"""How long a local model server has to tell its models."""
+
+LIST_S = 10.0
+"""How long a configured server has to tell its models."""
+
+CHOICE_KEPT_S = 60.0
+"""How long the model that was found is the default before it is looked for again."""
+
+SCRIPT_BYTES_MAX = 1024 * 1024
+SCRIPT_OPERATIONS_MAX = 10_000
+"""Branches and loop ends between two answers of a script."""

@@ -1,0 +1,38 @@
+"""`Provider`: where models are, how to speak to them, and with which key."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from vaala.models.base import Deadlines
+from vaala.models.secret import Secret
+
+Api: TypeAlias = Literal["chat", "anthropic", "gemini"]
+"""The wire format. Only ``chat``, OpenAI-compatible chat completions, is spoken yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """A provider of models, as configured.
+
+    ``base_url`` is what the paths of the API are appended to, "https://api.openai.com/v1".
+    ``models`` lists the names that it offers, the default first; empty: not known, any name is
+    passed on. ``windows`` gives the context window of a model in tokens, where it is known.
+    """
+
+    name: str
+    base_url: str
+    api: Api = "chat"
+    key: Secret | None = None
+    headers: Mapping[str, Secret] = field(default_factory=dict[str, Secret])
+    """Sent with each request; secrets, since keys travel in headers of many names."""
+    models: tuple[str, ...] = ()
+    windows: Mapping[str, int] = field(default_factory=dict[str, int])
+    deadlines: Deadlines = Deadlines()
+
+    @property
+    def secrets(self) -> tuple[Secret, ...]:
+        keys = () if self.key is None else (self.key,)
+        return (*keys, *self.headers.values())

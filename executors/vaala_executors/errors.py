@@ -11,6 +11,7 @@ ExecutorError
 |   +-- FileTooLarge
 |   +-- FileFull           no space; the old content is in place
 |   +-- FileFailed         any other error of the system, named in the text
++-- BadPattern             a search's regular expression or glob is not valid
 +-- StartFailed            a process could not be started (no such directory, no such program)
 +-- ExecutorLost           the machine cannot be reached; what was running is unknown
 """
@@ -67,4 +68,8 @@ class StartFailed(ExecutorError):
 
 
 class ExecutorLost(ExecutorError):
+    pass
+
+
+class BadPattern(ExecutorError):
     pass

@@ -10,7 +10,6 @@ import os
 import subprocess
 import sys
 import tempfile
-import tomllib
 import zipfile
 from pathlib import Path
 
@@ -26,7 +25,7 @@ def main() -> int:
         environment = folder / "venv"
         _call(sys.executable, "-m", "venv", environment)
         _call(environment / "bin" / "python", "-m", "pip", "install", "--quiet", wheel)
-        _use(environment / "bin" / "vaala", folder)
+        _use(environment / "bin" / "vaala", folder, version=wheel.name.split("-")[1])
     return 0
 
 
@@ -56,9 +55,7 @@ def _check_content(wheel: Path) -> None:
         sys.exit(f"the wheel lacks files of the tree: {sorted(missing)}")
 
 
-def _use(vaala: Path, folder: Path) -> None:
-    with (ROOT / "pyproject.toml").open("rb") as file:
-        version = tomllib.load(file)["project"]["version"]
+def _use(vaala: Path, folder: Path, *, version: str) -> None:
     home = folder / "home"
     work = folder / "work"
     home.mkdir()

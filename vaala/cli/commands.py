@@ -1,0 +1,136 @@
+"""The commands: one table that help, parsing, completion and the documentation's test read.
+
+Only standard library here, and nothing heavy of it: `vaala --help` must cost next to nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+Complete: TypeAlias = Literal["", "file", "directory"]
+
+VERSION_OPTIONS = ("--version", "-V")
+HELP_OPTIONS = ("--help", "-h")
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """``--name VALUE``; without ``metavar`` a flag."""
+
+    name: str
+    help: str
+    metavar: str = ""
+    short: str = ""
+    choices: tuple[str, ...] = ()
+    repeat: bool = False
+    complete: Complete = ""
+
+    @property
+    def field(self) -> str:
+        return self.name.removeprefix("--").replace("-", "_")
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """A word of the command line without a name."""
+
+    name: str
+    help: str
+    count: Literal["one", "optional", "any", "some"] = "one"
+    choices: tuple[str, ...] = ()
+    complete: Complete = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    name: str
+    summary: str
+    module: str
+    """Holds ``main(arguments: argparse.Namespace) -> int``; imported when the command runs."""
+    arguments: tuple[Argument, ...] = ()
+    options: tuple[Option, ...] = ()
+    more: str = ""
+    """Further help, below the options."""
+
+
+DATA_DIR = Option(
+    "--data-dir", "where conversations are kept, instead of VAALA_DATA_DIR or the user's",
+    metavar="DIR", complete="directory",
+)  # fmt: skip
+JSON = Option("--json", "print JSON instead of text for people")
+LIMIT = Option("--limit", "show at most this many (default 20)", metavar="N")
+ID = Argument("ID", "a conversation's id, or the beginning of one that no other has")
+YES = Option("--yes", "do not ask", short="-y")
+
+RUN = Command(
+    "run",
+    "give an agent a prompt and print its answer",
+    "vaala.cli.run",
+    arguments=(
+        Argument("PROMPT", "what to do; - stands for what comes on stdin", count="any"),
+    ),
+    options=(
+        Option("--model", "the model, as PROVIDER/MODEL, scripted, or scripted:FILE", "MODEL",
+               short="-m"),
+        Option("--agent", "the agent that does the work (default: default)", "NAME", short="-a"),
+        Option("--cwd", "the directory to work in (default: this one)", "DIR", short="-C",
+               complete="directory"),
+        Option("--mode", "what runs without asking", "MODE",
+               choices=("read-only", "ask", "auto-edit", "full")),
+        Option("--allow", "allow a tool, or one exact call of it, as in "
+               "'exec_command(make test)'; may be given again", "RULE", repeat=True),
+        Option("--continue", "go on with the newest conversation of the directory", short="-c"),
+        Option("--conversation", "go on with this conversation", "ID"),
+        Option("--prompts", "run the prompts of a file one after the other; lines of --- stand "
+               "between them, without any such line each line is a prompt", "FILE",
+               complete="file"),
+        Option("--json", "print one event per line as JSON instead of the answer"),
+        DATA_DIR,
+    ),
+    more=(
+        "Without PROMPT and --prompts the prompt is read from stdin.\n"
+        "Exit code: 0 done, 1 failed, 2 wrong usage, 3 refused or a limit was reached,\n"
+        "4 cannot start or reach what is needed, 130 interrupted."
+    ),
+)  # fmt: skip
+
+COMMANDS: tuple[Command, ...] = (
+    RUN,
+    Command(
+        "list", "list conversations, newest first", "vaala.cli.listing",
+        options=(
+            LIMIT,
+            Option("--cwd", "only those that work in this directory", "DIR", short="-C",
+                   complete="directory"),
+            JSON, DATA_DIR,
+        ),
+    ),
+    Command("show", "print a conversation", "vaala.cli.show", (ID,), (JSON, DATA_DIR)),
+    Command(
+        "search", "find conversations by words in titles and messages", "vaala.cli.search",
+        (Argument("TEXT", "words that must all occur", count="some"),), (LIMIT, JSON, DATA_DIR),
+    ),
+    Command("delete", "delete a conversation for good", "vaala.cli.delete", (ID,),
+            (YES, DATA_DIR)),
+    Command(
+        "export", "write a conversation to an archive", "vaala.cli.transfer",
+        (ID, Argument("FILE", "the archive (default: ID.tar.gz); - is stdout", count="optional",
+                      complete="file")),
+        (DATA_DIR,),
+    ),
+    Command("import", "add a conversation from an archive", "vaala.cli.transfer",
+            (Argument("FILE", "an archive that export wrote", complete="file"),), (DATA_DIR,)),
+    Command("reindex", "rebuild the index of lists and search from the conversations",
+            "vaala.cli.reindex", (), (DATA_DIR,)),
+    Command(
+        "completion", "print the completion script of a shell", "vaala.cli.completion",
+        (Argument("SHELL", "bash, zsh or fish", choices=("bash", "zsh", "fish")),),
+        more="For example: vaala completion bash > "
+        "~/.local/share/bash-completion/completions/vaala",
+    ),
+)  # fmt: skip
+
+
+def find(name: str) -> Command | None:
+    return next((command for command in COMMANDS if command.name == name), None)

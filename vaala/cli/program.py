@@ -1,0 +1,102 @@
+"""`main`: chooses the command, and turns whatever happens into one line and an exit code."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+
+from vaala.cli.commands import HELP_OPTIONS, VERSION_OPTIONS, find
+from vaala.cli.exits import DONE, INTERRUPTED, READER_GONE, USAGE, CommandFailed
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run the command that ``words`` (default: those of the process) name; return its exit code."""
+    words = sys.argv[1:] if words is None else words
+    _open_standard_files()
+    try:
+        code = _run(words)
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:
+        return _reader_gone()
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+def _run(words: Sequence[str]) -> int:
+    if not words:
+        return _bare()
+    if words[0] in (*HELP_OPTIONS, "help"):
+        return _help(words[1:])
+    if words[0] in VERSION_OPTIONS:
+        from vaala.cli.overview import version_text
+
+        print(version_text())
+        return DONE
+    return _command(words[0], words[1:])
+
+
+def _bare() -> int:
+    from vaala.cli.overview import next_steps
+
+    if sys.stdin.isatty() and sys.stdout.isatty():
+        print(next_steps())
+        return DONE
+    print("vaala: no command\n" + next_steps(), file=sys.stderr)
+    return USAGE
+
+
+def _help(words: Sequence[str]) -> int:
+    from vaala.cli.overview import help_text
+
+    if words:
+        return _command(words[0], ["--help"])
+    print(help_text())
+    return DONE
+
+
+def _command(name: str, words: Sequence[str]) -> int:
+    from vaala.cli.parse import parse, unknown_command
+
+    command = find(name)
+    try:
+        if command is None:
+            raise unknown_command(name)
+        arguments = parse(command, words)
+        module = importlib.import_module(command.module)
+        code: int = module.main(arguments)
+        return code
+    except CommandFailed as error:
+        print(f"vaala: {error.message}", file=sys.stderr)
+        return error.code
+    except SystemExit as end:  # argparse ends so after it has printed help
+        return end.code if isinstance(end.code, int) else USAGE
+
+
+def _open_standard_files() -> None:
+    """Make sure that 0, 1 and 2 are open: else the next file that is opened becomes stdout."""
+    for descriptor, flags, name in (
+        (0, os.O_RDONLY, "stdin"),
+        (1, os.O_WRONLY, "stdout"),
+        (2, os.O_WRONLY, "stderr"),
+    ):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            opened = os.open(os.devnull, flags)
+            if opened != descriptor:
+                os.dup2(opened, descriptor)
+                os.close(opened)
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(descriptor, "r" if descriptor == 0 else "w"))
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal that cannot show a character gets a question mark, and no traceback.
+        stream.reconfigure(errors="replace")  # type: ignore[union-attr]
+
+
+def _reader_gone() -> int:
+    """End quietly: what is left in the buffer of stdout must not fail again at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    return READER_GONE

@@ -1,0 +1,67 @@
+"""Executors: environments with a file system and a shell, and what runs in them.
+
+The implementations are imported from their own modules (`vaala_executors.local`), so that a program
+loads only what it uses.
+"""
+
+from vaala_executors.errors import (
+    BadPattern,
+    ExecutorError,
+    ExecutorLost,
+    FileDenied,
+    FileExists,
+    FileFailed,
+    FileFull,
+    FileMissing,
+    FileProblem,
+    FileTooLarge,
+    NotADirectory,
+    NotAFile,
+    OutsideWorkspace,
+    StartFailed,
+)
+from vaala_executors.output import CutOutput, OutputCapture, Sink
+from vaala_executors.process import Command, Exit, Process
+from vaala_executors.text import TextCleaner, clean, fold_lines
+from vaala_executors.workspace import (
+    DirEntry,
+    Executor,
+    FileStat,
+    Match,
+    SearchQuery,
+    SearchResult,
+    Workspace,
+)
+
+__all__ = [
+    "BadPattern",
+    "Command",
+    "CutOutput",
+    "DirEntry",
+    "Executor",
+    "ExecutorError",
+    "ExecutorLost",
+    "Exit",
+    "FileDenied",
+    "FileExists",
+    "FileFailed",
+    "FileFull",
+    "FileMissing",
+    "FileProblem",
+    "FileStat",
+    "FileTooLarge",
+    "Match",
+    "NotADirectory",
+    "NotAFile",
+    "OutputCapture",
+    "OutsideWorkspace",
+    "Process",
+    "SearchQuery",
+    "SearchResult",
+    "Sink",
+    "StartFailed",
+    "TextCleaner",
+    "Workspace",
+    "clean",
+    "fold_lines",
+]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import errno
 import os
-import signal
 from struct import Struct
 
 from .wire import (
@@ -18,18 +18,7 @@ from .wire import (
 FAILURE = Struct("!ii")
 """Stage and errno, written to the status pipe; exec closes the pipe without a word."""
 
-IGNORED = (
-    signal.SIGINT,
-    signal.SIGQUIT,
-    signal.SIGTERM,
-    signal.SIGHUP,
-    signal.SIGTSTP,
-    signal.SIGTTIN,
-    signal.SIGTTOU,
-    signal.SIGPIPE,
-    signal.SIGXFSZ,
-)
-"""Ignored by the supervisor. Exec keeps "ignore", so the child takes them back first."""
+DEFAULT_PATH = b"/usr/local/bin:/usr/bin:/bin"
 
 
 def become(request: Request, output: int, stdin: int, status: int) -> None:
@@ -49,14 +38,27 @@ def become(request: Request, output: int, stdin: int, status: int) -> None:
             os.dup2(stdin, 0)
             os.dup2(output, 1)
             os.dup2(output, 2)
-        for number in IGNORED:
-            signal.signal(number, signal.SIG_DFL)
         stage = STAGE_DIRECTORY
         os.chdir(request.cwd)
         stage = STAGE_PROGRAM
-        pairs = (entry.partition(b"=") for entry in request.env)
-        os.execvpe(request.argv[0], request.argv, {name: value for name, _, value in pairs})
+        _execute(request)
     except OSError as error:
         os.write(status, FAILURE.pack(stage, error.errno or 0))
     finally:
         os._exit(127)
+
+
+def _execute(request: Request) -> None:
+    """Exec along PATH as execvp(3) does. `os.execvpe` imports a module: 4 ms for each command."""
+    environ = dict(entry.split(b"=", 1) for entry in request.env)
+    program = request.argv[0]
+    if b"/" in program:
+        os.execve(program, request.argv, environ)
+    told = errno.ENOENT
+    for directory in environ.get(b"PATH", DEFAULT_PATH).split(b":"):
+        try:
+            os.execve(os.path.join(directory or b".", program), request.argv, environ)
+        except OSError as error:
+            if error.errno not in (errno.ENOENT, errno.ENOTDIR):
+                told = error.errno or told  # "not executable" says more than "not found"
+    raise OSError(told, "")

@@ -23,7 +23,7 @@ from _socket import CMSG_SPACE, MSG_CTRUNC, SCM_RIGHTS, SOL_SOCKET, socket
 from collections.abc import Callable
 
 from . import tree
-from .child import FAILURE, IGNORED, become
+from .child import FAILURE, become
 from .command import Command
 from .wire import FAILED, KILL_SECONDS, STAGE_FORK, STARTED, decode
 
@@ -37,6 +37,20 @@ SIGNALS = {
     ord("K"): signal.SIGKILL,
     ord("H"): signal.SIGHUP,
 }
+
+
+OUTLIVED = (
+    signal.SIGHUP,
+    signal.SIGINT,
+    signal.SIGQUIT,
+    signal.SIGTERM,
+    signal.SIGPIPE,
+    signal.SIGXFSZ,
+)
+"""Not ours to obey: the runtime decides when to stop, and a service manager that tells everyone
+to stop must leave it the time. They have a handler that does nothing, since exec keeps "ignore" and
+puts a handler back to the default, so that a command starts with none of it.
+"""
 
 
 class Supervisor:
@@ -74,7 +88,7 @@ class Supervisor:
         os.set_blocking(reader, False)
         os.set_blocking(writer, False)
         signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
-        signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
+        signal.signal(signal.SIGCHLD, _nothing)
         self._watch(reader, self._note_children)
         return reader
 
@@ -218,6 +232,10 @@ def _descriptors(ancillary: list[tuple[int, int, bytes]]) -> list[int]:
     return received
 
 
+def _nothing(_number: int, _frame: object) -> None:
+    pass
+
+
 def _reap(pid: int) -> None:
     try:
         os.waitpid(pid, os.WNOHANG)
@@ -230,8 +248,8 @@ def main() -> None:
 
     A fault of our own is written there too, for the runtime's log.
     """
-    for number in IGNORED:
-        signal.signal(number, signal.SIG_IGN)
+    for number in OUTLIVED:
+        signal.signal(number, _nothing)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     if sys.platform == "linux":
         import ctypes

@@ -21,6 +21,7 @@ from vaala_storage.file.scan import Span, last_batch
 from vaala_storage.file.stream import Stream
 from vaala_storage.file.stream_file import StreamFile
 from vaala_storage.file.system import SYSTEM_FILES, Files
+from vaala_storage.file.watch import Watch, beside
 from vaala_storage.limits import CALL_THREADS_MAX, STREAMS_KNOWN_MAX, SYNC_THREADS_MAX
 from vaala_storage.log import Damage, Entry, LogStorage, Page, PathPage
 from vaala_storage.names import check_name
@@ -40,12 +41,13 @@ async def open_file_log(
     begun, also on a cancel, for `SYNC_SILENCE_S_MAX` at the longest. Raises `StorageFailed` and
     `ReadOnly` when the root cannot be used.
     """
-    layout = Layout.of(files, root)
+    layout, watch = Layout.of(files, root), Watch()
     async with (
         open_pool(files, "vaala-sync", SYNC_THREADS_MAX) as syncs,
         open_pool(files, "vaala-log", CALL_THREADS_MAX) as calls,
+        beside(watch.run),
     ):
-        log = FileLog(layout, syncs, calls, read_only=read_only)
+        log = FileLog(layout, syncs, calls, watch, read_only=read_only)
         if not read_only:
             await log.sweep()
         try:
@@ -61,12 +63,15 @@ class FileLog(LogStorage):
     A path exists while it holds a stream. A path with a part named "blobs" is refused.
     """
 
-    def __init__(self, layout: Layout, syncs: Pool, calls: Pool, *, read_only: bool) -> None:
+    def __init__(
+        self, layout: Layout, syncs: Pool, calls: Pool, watch: Watch, *, read_only: bool
+    ) -> None:
         self._layout = layout
         self._files = layout.files
         self._publisher = Publisher(layout, f"{layout.root}/.log")
         self._syncs = syncs
         self._calls = calls
+        self._watch = watch
         self._read_only = read_only
         self._handles = Handles(layout.files, syncs, open_files_max())
         self._streams: OrderedDict[tuple[str, str], Stream] = OrderedDict()
@@ -192,7 +197,8 @@ class FileLog(LogStorage):
         key = (path, stream)
         known = self._streams.get(key)
         if known is None:
-            known = Stream(path, self._file(path, stream), self._syncs, self._handles)
+            file = self._file(path, stream)
+            known = Stream(path, file, self._syncs, self._handles, self._watch)
             self._streams[key] = known
             self._forget_oldest()
         self._streams.move_to_end(key)

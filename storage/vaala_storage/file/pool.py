@@ -119,6 +119,7 @@ class ThreadPool(Pool):
         self._token = trio.lowlevel.current_trio_token()
         self._queue: SimpleQueue[Job | None] = SimpleQueue()
         self._finished: deque[Job] = deque()
+        self._told = False
         # All numbers below are touched in trio's thread only.
         self._open_jobs = 0
         self._threads = 0
@@ -152,11 +153,14 @@ class ThreadPool(Pool):
                 if job.claim():
                     job.run()
                     self._finished.append(job)
-                    del job
-                    self._token.run_sync_soon(self._settle, idempotent=True)
+                    if not self._told:
+                        self._told = True
+                        self._token.run_sync_soon(self._settle)
             self._token.run_sync_soon(self._thread_ended)
 
     def _settle(self) -> None:
+        # First this, then the jobs: a thread that still reads True has left its job before.
+        self._told = False
         while self._finished:
             job = self._finished.popleft()
             if not job.lost:

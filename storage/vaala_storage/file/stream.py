@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 import trio
@@ -21,45 +20,27 @@ from vaala_storage.file.lines import fits, make_line
 from vaala_storage.file.mapping import storage_error
 from vaala_storage.file.pool import Job, Pool
 from vaala_storage.file.stream_file import Moved, Position, StreamFile
+from vaala_storage.file.waiter import Waiter
+from vaala_storage.file.watch import Watch
 from vaala_storage.limits import READS_AGAIN_MAX, SYNC_SILENCE_S_MAX
 from vaala_storage.log import Damage
 
 
-@dataclass(eq=False, slots=True)
-class Waiter:
-    """An append that waits for its outcome."""
-
-    body: bytes
-    count: int
-    expected: int
-    settled: trio.Event = field(default_factory=trio.Event)
-    last: int = 0
-    error: BaseException | None = None
-    begun: bool = False
-    moved: int = 0
-
-    def settle(self, last: int) -> None:
-        self.last = last
-        self.settled.set()
-
-    def fail(self, error: BaseException) -> None:
-        self.error = error
-        self.settled.set()
-
-
 class Stream:
-    def __init__(self, path: str, file: StreamFile, pool: Pool, handles: Handles) -> None:
+    def __init__(
+        self, path: str, file: StreamFile, pool: Pool, handles: Handles, watch: Watch
+    ) -> None:
         self.path = path
+        self.file = file
         self.position: Position | None = None
         """The durable end; None: not known yet."""
-        self.file = file
         self._pool = pool
         self._handles = handles
+        self._watch = watch
         self._waiting: deque[Waiter] = deque()
         self._batch: list[Waiter] = []
         self._job: Job | None = None
-        self._deadline = 0.0
-        self._at_rest = trio.Event()
+        self._at_rest: trio.Event | None = None
         self._broken: str | None = None
 
     @property
@@ -73,17 +54,11 @@ class Stream:
         self._waiting.append(waiter)
         self._advance()
         try:
-            while not waiter.settled.is_set():
-                with trio.move_on_at(self._deadline):
-                    await waiter.settled.wait()
-                self._look_for_silence()
+            return await waiter.outcome()
         except trio.Cancelled:
             if not waiter.begun and waiter in self._waiting:
                 self._waiting.remove(waiter)
             raise
-        if waiter.error is not None:
-            raise waiter.error
-        return waiter.last
 
     async def recover(self) -> tuple[int, tuple[Damage, ...]]:
         """Bring the file to a certain state; see `LogStorage.recover`."""
@@ -98,9 +73,7 @@ class Stream:
         self._handles.drop(self)
         job = self._start(work, self._recovered)
         while self._job is job:
-            with trio.move_on_at(self._deadline):
-                await self._at_rest.wait()
-            self._look_for_silence()
+            await self._rest()
         if isinstance(job.error, OSError) or job.lost:
             raise StreamBroken(self._broken or self._silence) from job.error
         if job.error is not None:
@@ -109,11 +82,9 @@ class Stream:
         return found[0].last, found[1]
 
     async def idle(self) -> None:
-        """Return when nothing is in flight, after one silence at the longest."""
+        """Return when nothing is in flight and nothing waits."""
         while self._job is not None:
-            with trio.move_on_at(self._deadline):
-                await self._at_rest.wait()
-            self._look_for_silence()
+            await self._rest()
 
     def forget(self) -> None:
         """Close the file and read its end anew when next needed. Only while at rest."""
@@ -121,19 +92,38 @@ class Stream:
         if self._broken is None:
             self.position = None
 
+    def silent(self) -> None:
+        """Give up the job in flight: it is taken for failed, and its thread for lost."""
+        assert self._job is not None
+        self._pool.abandon(self._job)
+        self._job = None
+        self._break(self._silence)
+        self._rested()
+
+    async def _rest(self) -> None:
+        """Wait for the end of the job in flight, one silence at the longest."""
+        if self._at_rest is None:
+            self._at_rest = trio.Event()
+        await self._at_rest.wait()
+
+    def _rested(self) -> None:
+        if self._at_rest is not None:
+            self._at_rest.set()
+            self._at_rest = None
+
     def _start(self, work: Callable[[], Any], done: Callable[[Job], None]) -> Job:
         def settled(job: Job) -> None:
             if job is not self._job:  # it was silent, its waiters have been told
                 self._handles.close(job.value if isinstance(job.value, int) else None)
                 return
             self._job = None
-            self._at_rest.set()
+            self._watch.end(self)
             done(job)
+            self._rested()
             self._advance()
 
-        self._at_rest = trio.Event()
-        self._deadline = trio.current_time() + SYNC_SILENCE_S_MAX
         self._job = self._pool.submit(work, settled)
+        self._watch.begin(self)
         return self._job
 
     def _advance(self) -> None:
@@ -194,7 +184,7 @@ class Stream:
             self.position, self._broken = None, None
         elif isinstance(job.error, OSError):
             why = f"{self.file.label}: recovery failed ({job.error.strerror}): try it again"
-            self._break(why, [])
+            self._break(why)
 
     def _loaded(self, job: Job) -> None:
         if job.error is None:
@@ -205,26 +195,25 @@ class Stream:
             waiter.fail(self._as_ours(job.error))
 
     def _flushed(self, job: Job, after: Position) -> None:
-        batch, self._batch = self._batch, []
-        match job.error:
-            case None:
-                self.position = after
-                self._handles.put(self, job.value)
-                for waiter in batch:
-                    waiter.settle(waiter.last)
-            case Moved():
-                self.position = None
-                for waiter in reversed(batch):
-                    self._again(waiter)
-            case StreamBroken() as error:
-                self._break(str(error), batch)
-            case StorageError() as error:
-                for waiter in batch:
-                    waiter.fail(self._as_ours(error))
-            case error:  # none of a file system: what it left is not known
-                for waiter in batch:
-                    waiter.fail(error)
-                self._break(f"{self.file.label}: {error!r}: recover it", [])
+        batch, error = self._batch, job.error
+        if isinstance(error, StreamBroken):
+            self._break(str(error))
+            return
+        self._batch = []
+        if error is None:
+            self.position = after
+            self._handles.put(self, job.value)
+            for waiter in batch:
+                waiter.settle(waiter.last)
+        elif isinstance(error, Moved):
+            self.position = None
+            for waiter in reversed(batch):
+                self._again(waiter)
+        else:
+            for waiter in batch:
+                waiter.fail(self._as_ours(error))
+            if not isinstance(error, StorageError):  # what it left is not known
+                self._break(f"{self.file.label}: {error!r}: recover it")
 
     def _again(self, waiter: Waiter) -> None:
         waiter.moved += 1
@@ -252,18 +241,10 @@ class Stream:
             "recover it"
         )
 
-    def _look_for_silence(self) -> None:
-        if self._job is None or trio.current_time() < self._deadline:
-            return
-        self._pool.abandon(self._job)
-        self._job = None
-        batch, self._batch = self._batch, []
-        self._break(self._silence, batch)
-        self._at_rest.set()
-
-    def _break(self, why: str, batch: list[Waiter]) -> None:
+    def _break(self, why: str) -> None:
         """Tell all that the outcome is unknown, and refuse what comes until `recover`."""
         self._broken = why
-        waiting, self._waiting = list(self._waiting), deque()
-        for waiter in batch + waiting:
+        told = [*self._batch, *self._waiting]
+        self._batch, self._waiting = [], deque()
+        for waiter in told:
             waiter.fail(StreamBroken(why))

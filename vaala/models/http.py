@@ -45,7 +45,7 @@ class Http:
         Raises `ModelFailure` when there is no answer, and `BadRequest` for a URL, a proxy or a
         certificate file that is not usable. Cancel: the connection is closed at once.
         """
-        clients = await self._load()
+        clients = await self.load()
         from vaala.models.exchange import exchange
 
         async with exchange(clients.of(call.url), call) as answer:
@@ -56,7 +56,8 @@ class Http:
         if self._clients is not None:
             await self._clients.aclose()
 
-    async def _load(self) -> Clients:
+    async def load(self) -> Clients:
+        """Import what is behind the seam; for callers whose deadline must not cover that."""
         if self._clients is None:
             # In a thread: an import that held up the loop would stall every other session.
             await trio.to_thread.run_sync(importlib.import_module, "vaala.models.exchange")

@@ -1,0 +1,93 @@
+"""What models a server has, by its ``/models``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import trio
+
+from vaala.models.base import Deadlines, ModelFailure
+from vaala.models.failures import Origin, failure_of_kind, failure_of_status
+from vaala.models.http import Call, Http
+from vaala.models.limits import ANSWER_BYTES_MAX, LIST_S, PROBE_S
+from vaala.models.provider import Provider
+from vaala_protocol.base import Malformed, decode
+
+
+@dataclass(frozen=True, slots=True)
+class LocalServer:
+    """A place where a model server listens by default."""
+
+    name: str
+    port: int
+    title: str
+
+    @property
+    def provider(self) -> Provider:
+        # A local model reads a long prompt for minutes before its first word.
+        patient = Deadlines(first_byte_s=600.0, silence_s=300.0)
+        return Provider(self.name, f"http://127.0.0.1:{self.port}/v1", deadlines=patient)
+
+
+LOCAL_SERVERS = (
+    LocalServer("ollama", 11434, "Ollama"),
+    LocalServer("llamacpp", 8080, "llama.cpp"),
+    LocalServer("lmstudio", 1234, "LM Studio"),
+)
+
+
+async def list_models(http: Http, provider: Provider) -> list[str]:
+    """Return the names of the models that can answer, in the server's order, at least one.
+
+    Raises `ModelFailure`; takes at most `LIST_S` after the connection.
+    """
+    origin = Origin(provider.name, provider.secrets)
+    headers = {name: value.reveal() for name, value in provider.headers.items()}
+    if provider.key is not None:
+        headers["authorization"] = f"Bearer {provider.key.reveal()}"
+    deadlines = replace(provider.deadlines, first_byte_s=LIST_S, silence_s=LIST_S)
+    url = f"{provider.base_url.rstrip('/')}/models"
+    async with http.exchange(Call(url, headers, None, deadlines, origin)) as answer:
+        body = await answer.read_all(ANSWER_BYTES_MAX)
+    if answer.status != 200:
+        raise failure_of_status(origin, answer.status, answer.headers, body)
+    names = _names(body)
+    if not names:
+        raise failure_of_kind(origin, "invalid_request", f"{url} lists no model that can answer")
+    return names
+
+
+async def probe(http: Http, servers: Sequence[LocalServer]) -> tuple[LocalServer, str] | None:
+    """Return the first server, in the order given, that has a model, and that model.
+
+    All are asked side by side and have `PROBE_S` together.
+    """
+    await http.load()
+    found: dict[LocalServer, str] = {}
+
+    async def ask(server: LocalServer) -> None:
+        try:
+            found[server] = (await list_models(http, server.provider))[0]
+        except ModelFailure:
+            return
+
+    with trio.move_on_after(PROBE_S):
+        async with trio.open_nursery() as nursery:
+            for server in servers:
+                nursery.start_soon(ask, server)
+    return next(((server, found[server]) for server in servers if server in found), None)
+
+
+def _names(body: bytes) -> list[str]:
+    try:
+        document = decode(body)
+    except Malformed:
+        return []
+    entries: Any = document.get("data") if isinstance(document, dict) else document
+    if not isinstance(entries, list):
+        return []
+    names = [entry.get("id") for entry in entries if isinstance(entry, dict)]
+    # Servers list their embedding models too, and those cannot talk.
+    return [name for name in names if isinstance(name, str) and name and "embed" not in name]

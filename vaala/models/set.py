@@ -1,0 +1,226 @@
+"""`open_models`: the models of a runtime, by name, and the one that is used when none is named."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import trio
+
+from vaala.models.base import Model, ModelFailure, Models
+from vaala.models.chat.model import ChatClient, ChatModel
+from vaala.models.choose import (
+    NOT_SPOKEN,
+    Found,
+    default_model,
+    find_by_key,
+    not_spoken,
+    nothing_found,
+    provider_of_environ,
+)
+from vaala.models.http import Http, open_http
+from vaala.models.limits import CHOICE_KEPT_S
+from vaala.models.listing import LOCAL_SERVERS, LocalServer, list_models, probe
+from vaala.models.provider import Provider
+from vaala.models.scripted.demo import DEMO
+from vaala.models.scripted.files import read_script
+from vaala.models.scripted.model import ScriptedModel
+from vaala_protocol.errors import BadRequest
+
+_SCRIPTED = "scripted"
+_FILE_PREFIX = f"{_SCRIPTED}:"
+
+
+@dataclass(frozen=True, slots=True)
+class _Sources:
+    """What `open_models` was given."""
+
+    providers: Sequence[Provider]
+    environ: Mapping[str, str]
+    default: str | None
+    unusable: Mapping[str, str]
+    models: Mapping[str, Model]
+    local_servers: Sequence[LocalServer]
+
+
+@asynccontextmanager
+async def open_models(
+    providers: Sequence[Provider],
+    environ: Mapping[str, str],
+    *,
+    default: str | None = None,
+    unusable: Mapping[str, str] | None = None,
+    models: Mapping[str, Model] | None = None,
+    local_servers: Sequence[LocalServer] = LOCAL_SERVERS,
+) -> AsyncGenerator[ModelSet]:
+    """Hold the models and their connections; leaving closes them.
+
+    ``providers`` and ``default`` are the configuration's, ``unusable`` its providers that cannot
+    be used, each with the reason. ``models`` are given as objects and go before all others.
+    ``environ`` has keys, proxies and certificate files.
+
+    Names: ``provider/model``; ``provider`` for its default; ``model`` alone for one of the default
+    provider; ``scripted`` for the built-in script, ``scripted:FILE`` for another (a relative path
+    starts at the directory of this process); and those of ``models``.
+    """
+    sources = _Sources(providers, environ, default, unusable or {}, models or {}, local_servers)
+    async with open_http(environ) as http:
+        yield ModelSet(sources, http)
+
+
+class ModelSet(Models):
+    """See `open_models`."""
+
+    def __init__(self, sources: _Sources, http: Http) -> None:
+        self._sources = sources
+        self._http = http
+        self._configured = {provider.name: provider for provider in sources.providers}
+        self._clients: dict[str, ChatClient] = {}
+        self._demo: ScriptedModel | None = None
+        self._choosing = trio.Lock()
+        self._chosen: Found | None = None
+        self._chosen_until = 0.0
+
+    async def resolve(self, name: str | None) -> tuple[Model, str]:
+        """Return the model called ``name`` and one line that says why it was chosen.
+
+        With None: the configured default, else the first configured provider that can be used,
+        else the first key of the environment, else a local server. Raises `BadRequest`.
+        """
+        if name is None:
+            return await self._default()
+        model = await self._named(name)
+        return model, f"model {model.name}: chosen by name"
+
+    async def _named(self, name: str) -> Model:
+        given = self._sources.models.get(name)
+        if given is not None:
+            return given
+        if name == _SCRIPTED:
+            if self._demo is None:
+                self._demo = ScriptedModel(DEMO)
+            return self._demo
+        if name.startswith(_FILE_PREFIX):
+            path = Path(name.removeprefix(_FILE_PREFIX))
+            return await trio.to_thread.run_sync(read_script, path)
+        head, slash, model = name.partition("/")
+        provider = self._provider(head)
+        if provider is not None and slash and model:
+            return self._model(provider, model)
+        if provider is not None and not slash:
+            return await self._of(Found(provider, default_model(provider), ""))
+        return await self._of_default_provider(name)
+
+    def _provider(self, name: str) -> Provider | None:
+        """Return a provider that can be used; raises `BadRequest` for one that cannot."""
+        reason = self._sources.unusable.get(name)
+        if reason is not None:
+            raise BadRequest(f"the provider {name} cannot be used: {reason}")
+        if name in self._configured:
+            return self._configured[name]
+        provider = provider_of_environ(name, self._sources.environ)
+        if provider is not None:
+            return provider
+        if name in ("openai", "openrouter"):
+            raise BadRequest(f"the provider {name} needs a key: set {name.upper()}_API_KEY")
+        if name in NOT_SPOKEN:
+            raise BadRequest(not_spoken(name))
+        local = next((one for one in self._sources.local_servers if one.name == name), None)
+        return None if local is None else local.provider
+
+    async def _of_default_provider(self, model: str) -> Model:
+        """Take ``model`` for one of the provider that would be used if none were named."""
+        try:
+            found = await self._found(beside_default=True)
+        except BadRequest:
+            found = None
+        if found is None or ("/" in model and model not in found.provider.models):
+            raise BadRequest(self._unknown(model))
+        return self._model(found.provider, model)
+
+    def _model(self, provider: Provider, model: str) -> Model:
+        if provider.models and model not in provider.models:
+            offered = [f"{provider.name}/{one}" for one in provider.models]
+            name = f"{provider.name}/{model}"
+            raise BadRequest(
+                f"{provider.name} has no model {model!r} in the configuration;"
+                f" {_close(name, offered)}"
+            )
+        client = self._clients.get(provider.name)
+        if client is None or client.provider != provider:
+            client = self._clients[provider.name] = ChatClient(provider, self._http)
+        return ChatModel(client, model)
+
+    def _unknown(self, name: str) -> str:
+        known = [*self._sources.models, _SCRIPTED]
+        for provider in self._configured.values():
+            known += [f"{provider.name}/{model}" for model in provider.models] or [provider.name]
+        known += ["openai", "openrouter", *(one.name for one in self._sources.local_servers)]
+        return f"no model is called {name!r}; write PROVIDER/MODEL; {_close(name, known)}"
+
+    async def _default(self) -> tuple[Model, str]:
+        if self._sources.default is not None:
+            model = await self._named(self._sources.default)
+            return model, f"model {model.name}: the default of the configuration"
+        if self._sources.models:
+            name, model = next(iter(self._sources.models.items()))
+            return model, f"model {name}: the first that was given"
+        found = await self._found(beside_default=False)
+        model = await self._of(found)
+        return model, f"model {model.name}: {found.why}"
+
+    async def _of(self, found: Found) -> Model:
+        """Return the model that was found; the server is asked when the name is still open."""
+        name = found.model
+        if name is None:
+            try:
+                name = (await list_models(self._http, found.provider))[0]
+            except ModelFailure as failure:
+                raise BadRequest(
+                    f"the server of {found.provider.name} does not tell its models"
+                    f" ({failure.message}): name one, as {found.provider.name}/MODEL"
+                ) from failure
+        return self._model(found.provider, name)
+
+    async def _found(self, *, beside_default: bool) -> Found:
+        """Look for what there is; what was found counts for `CHOICE_KEPT_S`. One looks, all wait.
+
+        With ``beside_default`` the provider of the configured default goes first: another model
+        of it is wanted.
+        """
+        head, slash, _ = (self._sources.default or "").partition("/")
+        if beside_default and slash and (provider := self._provider(head)) is not None:
+            return Found(provider, None, "the provider of the configured default")
+        async with self._choosing:
+            if self._chosen is None or trio.current_time() >= self._chosen_until:
+                self._chosen = await self._look()
+                self._chosen_until = trio.current_time() + CHOICE_KEPT_S
+            return self._chosen
+
+    async def _look(self) -> Found:
+        for provider in self._sources.providers:
+            if provider.name not in self._sources.unusable:
+                why = "the first provider of the configuration"
+                return Found(provider, default_model(provider), why)
+        found, notes = find_by_key(self._sources.environ)
+        if found is None:
+            local = await probe(self._http, self._sources.local_servers)
+            if local is None:
+                raise BadRequest(nothing_found(self._sources.local_servers, notes))
+            server, model = local
+            why = f"{server.title} runs here on port {server.port}"
+            found = Found(server.provider, model, why)
+        if notes:
+            return Found(found.provider, found.model, f"{found.why} ({'; '.join(notes)})")
+        return found
+
+
+def _close(name: str, known: Iterable[str]) -> str:
+    """Name what was perhaps meant, or all that there is."""
+    import difflib
+
+    names = sorted(set(known))
+    close = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
+    return f"did you mean {', '.join(close)}?" if close else f"there are {', '.join(names)}"

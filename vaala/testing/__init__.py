@@ -1,0 +1,20 @@
+"""Fakes for programs that are built on vaala, and for its own tests.
+
+`ScriptedModel` plays a script without any network. `chat_server` is a model provider on loopback
+that answers byte for byte as told; the helpers in `vaala.testing.provider_chat` write its replies.
+"""
+
+from vaala.models.scripted import ScriptedModel
+from vaala.testing.models import FixedModels
+from vaala.testing.provider import CUT, STALL, ChatServer, Reply, Request, chat_server
+
+__all__ = [
+    "CUT",
+    "STALL",
+    "ChatServer",
+    "FixedModels",
+    "Reply",
+    "Request",
+    "ScriptedModel",
+    "chat_server",
+]

@@ -1,0 +1,1 @@
+"""How text is searched: folding, words, what a query means, snippets. No storage in here."""

@@ -143,8 +143,10 @@ class Actor:
         self._stopped.set()
         self._wake.set()
 
-    async def serve(self) -> None:
+    async def serve(self, ready: Callable[[], None] = lambda: None) -> None:
         """Run the actor until `stop`, a crash of a handler or child, or cancellation.
+
+        ``ready`` is called when `opened` has returned and messages are served.
 
         However it ends, the children are ended first and their reports served meanwhile: a child
         that cleans up can still have its last words written down.
@@ -155,6 +157,7 @@ class Actor:
                     async with trio.open_nursery() as self._nursery:
                         await self.opened()
                         outer.start_soon(self._loop)
+                        ready()
                         await self._stopped.wait()
                         self._nursery.cancel_scope.deadline = (
                             trio.current_time() + limits.SHUTDOWN_S

@@ -9,7 +9,7 @@ actor waits for a reader.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Generator
 from contextlib import contextmanager
 from typing import TypeAlias
 
@@ -31,7 +31,7 @@ class Subscription:
     def __init__(self, take: Callable[[], Snapshot]) -> None:
         self._take = take
         self._queue: deque[Frame] = deque()
-        self._snapshot: Snapshot | None = take()
+        self._behind = True
         self._wake = trio.Event()
         self._closed = False
 
@@ -51,20 +51,25 @@ class Subscription:
 
     def next_nowait(self) -> Update | None:
         """Return the next update when there is one."""
-        if self._snapshot is not None:
-            snapshot, self._snapshot = self._snapshot, None
-            return snapshot
+        if self._behind:
+            self._behind = False
+            return self._take()
         return self._queue.popleft() if self._queue else None
 
     def push(self, frame: Frame) -> None:
-        """Called by the stream: take a frame, merged into the one before it where that goes."""
+        """Called by the stream: take a frame, merged into the one before it where that goes.
+
+        Dropped when a snapshot is due: it is made when it is read, and holds what was dropped.
+        """
+        if self._behind:
+            return
         if self._queue and (merged := _merge(self._queue[-1], frame)) is not None:
             self._queue[-1] = merged
         elif len(self._queue) < limits.SUBSCRIPTION_FRAMES_MAX:
             self._queue.append(frame)
         else:
             self._queue.clear()
-            self._snapshot = self._take()
+            self._behind = True
         self._wake.set()
 
     def close(self) -> None:
@@ -95,8 +100,8 @@ class EventStream:
             subscriber.push(frame)
 
     @contextmanager
-    def subscribe(self, take: Callable[[], Snapshot]) -> Iterator[Subscription]:
-        """Subscribe: ``take`` builds a snapshot synchronously, now and after an overflow."""
+    def subscribe(self, take: Callable[[], Snapshot]) -> Generator[Subscription]:
+        """Subscribe: ``take`` builds a snapshot synchronously when one is read."""
         subscription = Subscription(take)
         self._subscribers.add(subscription)
         try:

@@ -32,6 +32,10 @@ class _Slot(Generic[A]):
         self.opened = trio.Event()
         self.ended = trio.Event()
 
+    def open(self, actor: A) -> None:
+        self.actor = actor
+        self.settle(outcome.Value(actor))
+
     def settle(self, result: outcome.Outcome[A]) -> None:
         if self.result is None:
             self.result = result
@@ -98,9 +102,7 @@ class Table(Generic[A]):
     async def _run(self, key: str, slot: _Slot[A]) -> None:
         try:
             async with self._make(key) as actor:
-                slot.actor = actor
-                slot.settle(outcome.Value(actor))
-                await actor.serve()
+                await actor.serve(lambda: slot.open(actor))
         except* Exception as group:
             self._contain(key, slot, group)
         finally:

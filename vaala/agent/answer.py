@@ -1,0 +1,188 @@
+"""One model call: from events to items, shown while they grow, with retries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+
+from vaala import limits
+from vaala.changes import now_ms, replace
+from vaala.live import LiveParts
+from vaala.models.base import (
+    CallDelta,
+    CallEnd,
+    CallStart,
+    Finish,
+    FirstByte,
+    Model,
+    ModelEvent,
+    ModelFailure,
+    ModelRequest,
+    ProviderBlob,
+    ReasoningDelta,
+    TextDelta,
+    UsageReport,
+)
+from vaala.text import cut, scrub
+from vaala.waits import Waits
+from vaala_protocol.calls import OtherDetails
+from vaala_protocol.ids import new_id
+from vaala_protocol.items import AssistantMessage, Item, Private, Reasoning, ToolCall
+from vaala_protocol.settings import Usage
+
+
+@dataclass(slots=True)
+class Place:
+    """Where the items of an answer go."""
+
+    session_id: str
+    turn_id: str
+    step: int
+    next_at: Callable[[], int]
+
+
+@dataclass(slots=True)
+class Answer:
+    """What a model said, complete or as far as it came."""
+
+    items: list[Item] = field(default_factory=list)
+    """Text and reasoning, in order of appearance, whole."""
+    calls: list[ToolCall] = field(default_factory=list)
+    finish: Finish | None = None
+    usage: Usage = Usage()
+    first_byte_at: int | None = None
+
+
+class AnswerBuilder:
+    """Takes the events of one stream. `answer` gives the items, also of a stream that broke."""
+
+    def __init__(self, model: Model, place: Place, live: LiveParts) -> None:
+        self._model = model
+        self._place = place
+        self._live = live
+        self._open: AssistantMessage | Reasoning | None = None
+        self._size = 0
+        self._said: list[AssistantMessage | Reasoning] = []
+        self._calls: dict[int, ToolCall] = {}
+        self._private: dict[object, Private] = {}
+        self._finish: Finish | None = None
+        self._usage = Usage()
+        self._first_byte_at: int | None = None
+
+    def take(self, event: ModelEvent) -> None:
+        self._first_byte_at = self._first_byte_at or now_ms()
+        match event:
+            case TextDelta(text=text):
+                self._say(AssistantMessage, text)
+            case ReasoningDelta(text=text):
+                self._say(Reasoning, text)
+            case CallStart(index=index, name=name):
+                self._start_call(index, name)
+            case CallDelta(index=index, arguments=arguments):
+                self._live.add(self._calls[index].id, scrub(arguments))
+            case CallEnd(index=index, arguments=arguments):
+                whole = cut(scrub(arguments), limits.ARGUMENTS_BYTES_MAX)
+                self._calls[index] = replace(self._calls[index], arguments=whole)
+            case ProviderBlob(part=part, data=data):
+                model = self._model
+                self._private[part] = Private(
+                    provider=model.provider, api=model.api, model=model.name, data=data
+                )
+            case UsageReport(usage=usage):
+                self._usage = usage
+            case Finish():
+                self._finish = event
+            case FirstByte():
+                pass
+
+    def answer(self, *, partial: bool) -> Answer:
+        """Return what came; its items are not live any more. ``partial``: the stream broke."""
+        self._close_open(partial=partial)
+        items = [self._with_private(item) for item in self._said]
+        calls = [
+            replace(call, private=self._private.get(index), completed_at=None)
+            for index, call in sorted(self._calls.items())
+        ]
+        return Answer(
+            items=list(items),
+            calls=calls,
+            finish=self._finish,
+            usage=self._usage,
+            first_byte_at=self._first_byte_at,
+        )
+
+    def drop(self) -> None:
+        """Take back all that was shown: the call is made again."""
+        self._close_open(partial=True)
+        for item in (*self._said, *self._calls.values()):
+            self._live.drop(item.id)
+
+    def _say(self, kind: type[AssistantMessage] | type[Reasoning], text: str) -> None:
+        if not text:
+            return
+        if not isinstance(self._open, kind):
+            self._close_open(partial=False)
+            place = self._place
+            self._open = kind(
+                id=new_id(), at=place.next_at(), created_at=now_ms(), turn_id=place.turn_id,
+                step=place.step, session_id=place.session_id,
+            )  # fmt: skip
+            self._live.show(self._open, "text")
+            self._size = 0
+        self._size += len(text)
+        if self._size <= limits.ANSWER_BYTES_MAX:
+            self._live.add(self._open.id, scrub(text))
+
+    def _close_open(self, *, partial: bool) -> None:
+        item, self._open = self._open, None
+        if item is None:
+            return
+        text = self._live.text(item.id)
+        text = cut(text, limits.ANSWER_BYTES_MAX)
+        self._said.append(replace(item, text=text, partial=partial, completed_at=now_ms()))
+
+    def _start_call(self, index: int, name: str) -> None:
+        self._close_open(partial=False)
+        place = self._place
+        name = scrub(name)[:200]
+        call = ToolCall(
+            id=new_id(), at=place.next_at(), created_at=now_ms(), turn_id=place.turn_id,
+            step=place.step, session_id=place.session_id,
+            name=name, arguments="", details=OtherDetails(title=name), title=name,
+        )  # fmt: skip
+        self._calls[index] = call
+        self._live.show(call, "arguments")
+
+    def _with_private(self, item: AssistantMessage | Reasoning) -> Item:
+        kind = "reasoning" if isinstance(item, Reasoning) else "message"
+        last = [said for said in self._said if type(said) is type(item)][-1]
+        private = self._private.get(kind) if last is item else None
+        return replace(item, private=private)
+
+
+async def stream_answer(
+    model: Model, request: ModelRequest, builder: AnswerBuilder, waits: Waits
+) -> None:
+    """Make one call and give its events to ``builder``. Raises `ModelFailure`.
+
+    A stream that ends without its terminal event is a failure of kind ``incomplete``. Cancel: the
+    request is closed at once; the builder holds what came.
+    """
+    finished = False
+    deadlines = request.deadlines or model.deadlines
+    with ExitStack() as stack:
+        stack.enter_context(
+            waits.on(model.name, "first byte of the answer", timeout_s=deadlines.first_byte_s)
+        )
+        async with model.stream(request) as events:
+            first = True
+            async for event in events:
+                if first:
+                    first = False
+                    stack.close()
+                    stack.enter_context(waits.on(model.name, "the answer is coming"))
+                builder.take(event)
+                finished = finished or isinstance(event, Finish)
+    if not finished:
+        raise ModelFailure("incomplete", "the answer ended before it was complete", retryable=True)

@@ -1,0 +1,135 @@
+"""Child sessions: sub-agents, in the nursery of the session whose turn spawned them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import trio
+
+from vaala import limits
+from vaala.changes import now_ms
+from vaala.requests import ChildDone, Send, TakeResult, TurnResult, result_text
+from vaala.table import Table
+from vaala.tools.base import ToolFailure
+from vaala_protocol.content import TextContent
+from vaala_protocol.errors import Refused
+from vaala_protocol.ids import new_id
+from vaala_protocol.settings import Settings
+from vaala_protocol.state import SessionInfo, UserInput
+
+if TYPE_CHECKING:
+    from vaala.session import Session
+    from vaala.turn import Turn
+
+
+class Children:
+    """The open child sessions of a session. Their ended turns are reported to it."""
+
+    def __init__(self, parent: Session) -> None:
+        self._parent = parent
+        self._table: Table[Session] = Table(parent.children, self._open)
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+    @asynccontextmanager
+    async def _open(self, session_id: str) -> AsyncGenerator[Session]:
+        from vaala.session import Session  # a session is made of its children
+
+        parent = self._parent
+        opening = Session.open(
+            parent.around, session_id, depth=parent.depth + 1, done=self._turn_done
+        )
+        async with opening as child:
+            yield child
+
+    def _turn_done(self, child: Session, result: TurnResult) -> None:
+        self._parent.report(ChildDone(child.id, result.turn, result.text))
+
+    async def get(self, session_id: str) -> Session:
+        return await self._table.get(session_id)
+
+    async def close(self, session_id: str) -> None:
+        await self._table.close(session_id)
+
+    async def reopen(self, session_ids: tuple[str, ...]) -> None:
+        """Open the children that were open when the runtime ended, and hear how they ended.
+
+        A result that was told before is dropped by the parent.
+        """
+        for session_id in session_ids:
+            try:
+                child = await self.get(session_id)
+                result = await child.last_result()
+            except Refused:
+                continue
+            if result.turn.state != "running":
+                self._turn_done(child, result)
+
+
+class CallAgents:
+    """What a tool call can do with agents; one for each call (`vaala.tools.base.Agents`)."""
+
+    def __init__(self, turn: Turn, call_id: str) -> None:
+        self._turn = turn
+        self._session = turn.session
+        self._call_id = call_id
+
+    async def spawn(self, task: str, agent: str | None) -> str:
+        """Open a child session and give it its task. Raises `ToolFailure` at a limit.
+
+        The check that the turn goes on and the registration are one synchronous step, so that an
+        interrupt always finds the child.
+        """
+        session = self._session
+        table = session.children_table
+        if session.depth >= limits.DEPTH_MAX:
+            raise ToolFailure(f"Agents nest {limits.DEPTH_MAX} deep at most; do the task yourself.")
+        if len(table) >= limits.CHILDREN_MAX:
+            raise ToolFailure(f"{len(table)} agents are open, the limit; wait for one first.")
+        if self._turn.closing:
+            raise ToolFailure("The turn is ending; nothing was started.")
+        name = agent or session.info.agent
+        try:
+            session.around.definitions.agent(name)
+        except Refused as refused:
+            raise ToolFailure(str(refused)) from refused
+        child_id = new_id()
+        self._turn.spawned.add(child_id)
+        settings = self._turn.info.settings
+        info = SessionInfo(
+            id=child_id, agent=name, created_at=now_ms(), parent=session.id,
+            spawned_by=self._turn.id, settings=Settings(model=settings.model, mode=settings.mode),
+        )  # fmt: skip
+        await session.around.log.create_session(info)
+        try:
+            child = await table.get(child_id)
+            source = UserInput(content=(TextContent(text=task),))
+            await child.ask(Send(client_id=f"spawn:{self._call_id}", source=source))
+        except Refused as refused:
+            raise ToolFailure(f"The agent could not be started: {refused}") from refused
+        return child_id
+
+    async def wait(self, session_id: str, timeout_s: float) -> str:
+        """Wait for an agent to come to rest and return how it ended and what it said last."""
+        session = self._session
+        child = session.around.sessions.get(session_id)
+        if child is None:
+            open_ones = ", ".join(session.state.head.children) or "none"
+            raise ToolFailure(f"No agent {session_id!r} is open; open agents: {open_ones}.")
+        try:
+            with (
+                session.around.wait_graph.edge(session.id, session_id),
+                trio.fail_after(timeout_s),
+            ):
+                result = await child.settled()
+                await session.deliver(TakeResult(session_id))
+        except ValueError as cycle:
+            raise ToolFailure(f"That wait would never end: {cycle}.") from cycle
+        except trio.TooSlowError:
+            raise ToolFailure(f"The agent still works after {timeout_s:g} s; wait again.") from None
+        except Refused as refused:
+            raise ToolFailure(str(refused)) from refused
+        return result_text(result)

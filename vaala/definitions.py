@@ -1,0 +1,72 @@
+"""What a runtime is made of, and what a session needs of the conversation around it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from vaala.agent.definition import AgentDefinition
+from vaala.dao.store import ConversationLog
+from vaala.models.base import Models
+from vaala.permissions.base import PermissionGate
+from vaala.stream import EventStream
+from vaala.tools.registry import ToolSet
+from vaala.waits import WaitGraph
+from vaala_executors.workspace import Workspace
+from vaala_protocol.errors import BadRequest
+from vaala_protocol.state import Location
+
+if TYPE_CHECKING:
+    from vaala.session import Session
+
+
+@dataclass(frozen=True, slots=True)
+class Definitions:
+    """Shared by every conversation of a runtime; replaced as a whole, never changed."""
+
+    agents: Mapping[str, AgentDefinition]
+    models: Models
+    tools: ToolSet
+    gate: PermissionGate
+    instance: str
+    """Names this run of the runtime."""
+
+    def agent(self, name: str) -> AgentDefinition:
+        """Return an agent's definition; raises `BadRequest` that lists those there are."""
+        if name not in self.agents:
+            known = ", ".join(sorted(self.agents)) or "none"
+            raise BadRequest(f"no agent {name!r}; there are: {known}")
+        return self.agents[name]
+
+
+class Surroundings(Protocol):
+    """A conversation, as its sessions see it. Nothing here waits for the conversation's loop."""
+
+    @property
+    def definitions(self) -> Definitions: ...
+
+    @property
+    def log(self) -> ConversationLog: ...
+
+    @property
+    def stream(self) -> EventStream: ...
+
+    @property
+    def wait_graph(self) -> WaitGraph: ...
+
+    @property
+    def locations(self) -> tuple[Location, ...]: ...
+
+    @property
+    def sessions(self) -> dict[str, Session]:
+        """Open sessions by id; a session puts itself in and takes itself out."""
+        ...
+
+    async def workspace(self) -> Workspace:
+        """Return the primary workspace, opened at first use."""
+        ...
+
+    def session_changed(self) -> None:
+        """A turn began or ended, or an approval came or went: the status may have changed."""
+        ...

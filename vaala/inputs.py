@@ -1,0 +1,188 @@
+"""Pending input: what waits, what is held, and what a turn or a step takes.
+
+One queue per session, ordered by place. A person's message starts a turn of its own; what the
+runtime has to tell (ended commands, results of agents) goes along with the next step. After an
+interrupt or a restart the queue is held; the next send or a resume releases it in order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from vaala import limits
+from vaala.changes import Change, input_change, item_change, item_of, now_ms, replace
+from vaala.dao.state import SessionState
+from vaala.requests import ChildDone, Send, TurnResult, result_text
+from vaala.text import is_blank, scrub
+from vaala_protocol.base import encode
+from vaala_protocol.content import Content, TextContent
+from vaala_protocol.errors import BadRequest, NotFound, NotPending, Overloaded
+from vaala_protocol.ids import new_id
+from vaala_protocol.items import Item
+from vaala_protocol.state import InputInfo, InputSource, PeerInput, UserInput
+
+
+def checked_content(content: tuple[Content, ...]) -> tuple[Content, ...]:
+    """Return content that can be stored; raises `BadRequest` for what is empty or too large."""
+    clean = tuple(
+        TextContent(text=scrub(block.text)) if isinstance(block, TextContent) else block
+        for block in content
+    )
+    if all(isinstance(block, TextContent) and is_blank(block.text) for block in clean):
+        raise BadRequest("the message is empty")
+    size = len(encode(clean))
+    if size > limits.INPUT_BYTES_MAX:
+        raise BadRequest(
+            f"the message has {size} bytes, at most {limits.INPUT_BYTES_MAX} are taken; "
+            "put it in a file and name the file"
+        )
+    return clean
+
+
+def known(state: SessionState, send: Send) -> InputInfo | None:
+    """Return the input that this client id named before: a retry finds its result."""
+    input_id = state.client_ids.get(send.client_id)
+    if input_id is None:
+        return None
+    return state.queue.get(input_id) or InputInfo(
+        id=input_id,
+        client_id=send.client_id,
+        source=send.source,
+        created_at=now_ms(),
+        state="consumed",
+    )
+
+
+def accepted(state: SessionState, send: Send) -> InputInfo:
+    """Return the new input that a send makes; raises `BadRequest`, `Overloaded`."""
+    source = send.source
+    if isinstance(source, UserInput):
+        source = UserInput(content=checked_content(source.content))
+    if len(state.queue) >= limits.QUEUE_INPUTS_MAX:
+        raise Overloaded(f"{len(state.queue)} messages wait already; withdraw some or wait")
+    new = told(state, send.client_id, source)
+    return replace(new, delivery=send.delivery, settings=send.settings)
+
+
+def told(state: SessionState, client_id: str, source: InputSource) -> InputInfo:
+    """Return a new input at the end of the queue."""
+    return InputInfo(
+        id=new_id(),
+        client_id=client_id,
+        source=source,
+        created_at=now_ms(),
+        place=state.head.last_place + 1,
+    )
+
+
+def result_of_child(done: ChildDone) -> PeerInput:
+    return PeerInput(
+        from_session=done.session_id,
+        content=(TextContent(text=result_text(TurnResult(done.turn, done.text))),),
+        cause=done.turn.id,
+        turn_state=done.turn.state,
+    )
+
+
+def edited(
+    state: SessionState, input_id: str, content: tuple[Content, ...]
+) -> tuple[InputInfo, InputInfo]:
+    """Return an input as it is and as it becomes; only a person's own words can be changed."""
+    waiting = find_waiting(state, input_id)
+    if not isinstance(waiting.source, UserInput):
+        raise BadRequest(f"input {input_id} was not written by a person")
+    return waiting, replace(waiting, source=UserInput(content=checked_content(content)))
+
+
+def find_waiting(state: SessionState, input_id: str) -> InputInfo:
+    """Return an input that has not been taken; raises `NotPending`, `NotFound`."""
+    if (waiting := state.queue.get(input_id)) is not None:
+        return waiting
+    if input_id in state.client_ids.values():
+        raise NotPending(f"input {input_id} was taken or withdrawn before")
+    raise NotFound(f"no input {input_id} in this session")
+
+
+def released(state: SessionState) -> list[Change]:
+    """Return the changes that make the held inputs wait again."""
+    return [
+        input_change(state.session_id, replace(held, state="waiting"), held)
+        for held in state.pending
+        if held.state == "held"
+    ]
+
+
+def held(state: SessionState, ids: Iterable[str]) -> list[Change]:
+    """Return the changes that hold those of ``ids`` that still wait."""
+    return [
+        input_change(state.session_id, replace(state.queue[id], state="held"), state.queue[id])
+        for id in ids
+        if id in state.queue and state.queue[id].state == "waiting"
+    ]
+
+
+def for_turn(pending: Iterable[InputInfo]) -> list[InputInfo]:
+    """Return what starts the next turn: everything up to the first message of a person.
+
+    Nothing without such a message: what the runtime has to tell does not start a turn.
+    """
+    taken: list[InputInfo] = []
+    for waiting in pending:
+        if waiting.state != "waiting":
+            continue
+        taken.append(waiting)
+        if isinstance(waiting.source, UserInput):
+            return taken
+    return []
+
+
+def for_step(pending: Iterable[InputInfo]) -> list[InputInfo]:
+    """Return what the running turn takes before its next model call."""
+    return [
+        waiting
+        for waiting in pending
+        if waiting.state == "waiting"
+        and (waiting.delivery == "steer" or not isinstance(waiting.source, UserInput))
+    ]
+
+
+def steers(pending: Iterable[InputInfo]) -> bool:
+    """Tell whether a person's steer waits, which keeps a turn going."""
+    return any(isinstance(waiting.source, UserInput) for waiting in for_step(pending))
+
+
+def consumed(
+    state: SessionState,
+    taken: Iterable[InputInfo],
+    next_at: Callable[[], int],
+    *,
+    turn_id: str,
+    step: int,
+) -> tuple[list[Change], tuple[Item, ...]]:
+    """Return the changes that make history of inputs, in one append, and the new items."""
+    changes: list[Change] = []
+    items: list[Item] = []
+    for waiting in taken:
+        known = state.queue.get(waiting.id)
+        changes.append(input_change(state.session_id, replace(waiting, state="consumed"), known))
+        item = item_of(waiting, id=new_id(), at=next_at(), turn_id=turn_id, step=step)
+        items.append(item)
+        changes.append(item_change(item))
+    return changes, tuple(items)
+
+
+def moved(state: SessionState, input_id: str, before: str | None) -> list[Change]:
+    """Return the changes that put an input before another, or at the end."""
+    waiting = find_waiting(state, input_id)
+    order = [other for other in state.pending if other.id != input_id]
+    index = len(order)
+    if before is not None:
+        find_waiting(state, before)
+        index = [other.id for other in order].index(before) if before != input_id else index
+    order.insert(index, waiting)
+    places = sorted(other.place for other in order)
+    return [
+        input_change(state.session_id, replace(other, place=place), other)
+        for other, place in zip(order, places, strict=True)
+        if other.place != place
+    ]

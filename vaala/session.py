@@ -1,0 +1,484 @@
+"""`Session`: one agent's line of work, and the only writer of its log."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+import trio
+
+from vaala import inputs, limits
+from vaala.actor import Actor
+from vaala.agent.history import History, read_history
+from vaala.approvals import answer_changes
+from vaala.changes import Change, input_change, item_change, now_ms, replace, turn_change
+from vaala.children import Children
+from vaala.command_news import CommandNews
+from vaala.dao.session_log import SessionLog
+from vaala.dao.state import SessionState
+from vaala.definitions import Surroundings
+from vaala.live import LiveParts
+from vaala.models.base import Model
+from vaala.recorder import Recorder
+from vaala.recovery import recovery_changes
+from vaala.requests import (
+    AnswerApproval,
+    BeginStep,
+    ChildDone,
+    CommandGone,
+    Configure,
+    EditInput,
+    Finish,
+    Flush,
+    MoveInput,
+    Nudge,
+    Record,
+    Resume,
+    Send,
+    TakeResult,
+    TurnGone,
+    TurnResult,
+    WithdrawInput,
+)
+from vaala.session_files import SessionFiles
+from vaala.session_view import RecentItems, read_last_words
+from vaala.tools.commands import SessionCommands
+from vaala.turn import Turn
+from vaala.waits import Waits
+from vaala_protocol.errors import BadRequest, NotDurable
+from vaala_protocol.events import (
+    Event,
+    ItemChanged,
+    SessionClosed,
+    SessionOpened,
+    SettingsChanged,
+    Unsaved,
+    WaitsChanged,
+)
+from vaala_protocol.ids import new_id
+from vaala_protocol.items import Item, SettingsChange
+from vaala_protocol.settings import Mode, Settings
+from vaala_protocol.state import (
+    CommandEnded,
+    InputInfo,
+    PeerInput,
+    SessionInfo,
+    SessionSnapshot,
+    TurnInfo,
+)
+
+log = logging.getLogger(__name__)
+
+
+class Session(Actor):
+    """Owns the log, the input queue, the running turn, commands and child sessions.
+
+    ``done`` is told of each ended turn; it must not wait.
+    """
+
+    def __init__(
+        self,
+        around: Surroundings,
+        session_log: SessionLog,
+        *,
+        depth: int,
+        done: Callable[[Session, TurnResult], None] | None = None,
+    ) -> None:
+        super().__init__()
+        self.around = around
+        self.log = session_log
+        self.depth = depth
+        self.live = LiveParts(self.id, self.publish)
+        self.waits = Waits(self._publish_waits)
+        self.recent = RecentItems(session_log)
+        self.files = SessionFiles(around.log.blobs, self.state.head.reads)
+        self.turn: Turn | None = None
+        self.used_at = trio.current_time()
+        self._done = done
+        self._recorder = Recorder(session_log, self._publish_change)
+        self._unsaved: str | None = None
+        self._last_at = self.state.head.last_at
+        self._history: History | None = None
+        self._last_result: TurnResult | None = None
+        self._at_rest = trio.Event()
+        self._children: Children | None = None
+        self._commands: SessionCommands | None = None
+
+    def __str__(self) -> str:
+        return f"session {self.id}"
+
+    @property
+    def id(self) -> str:
+        return self.log.session_id
+
+    @property
+    def state(self) -> SessionState:
+        return self.log.state
+
+    @property
+    def info(self) -> SessionInfo:
+        return self.state.info
+
+    @staticmethod
+    @asynccontextmanager
+    async def open(
+        around: Surroundings,
+        session_id: str,
+        *,
+        depth: int,
+        done: Callable[[Session, TurnResult], None] | None = None,
+    ) -> AsyncGenerator[Session]:
+        """Open a session from its log and settle what a crash left. Raises `NotFound`."""
+        session = Session(around, await around.log.open_session(session_id), depth=depth, done=done)
+        around.sessions[session.id] = session
+        try:
+            yield session
+        finally:
+            del around.sessions[session.id]
+            session.publish(SessionClosed(session_id=session.id))
+
+    async def opened(self) -> None:
+        self.publish(SessionOpened(session=self.info))
+        if self.around.stream.watched:
+            await self.recent.load()
+        if self.log.read_only is None and (changes := recovery_changes(self.state)):
+            with suppress(NotDurable):
+                await self._write(changes, keep=True)
+            self._last_at = max(self._last_at, self.state.head.last_at)
+        if self.state.head.children:
+            self.spawn(self.children_table.reopen, tuple(self.state.head.children))
+
+    async def closing(self) -> None:
+        if self.turn is not None:
+            self.turn.interrupt("shutdown")
+        self.children.cancel_scope.cancel()
+
+    def tick(self, now: float) -> None:
+        """Give back memory that an idle session does not need; called now and then."""
+        if self.turn is None and now - self.used_at > limits.HISTORY_KEPT_S:
+            self._history = None
+            if not self.around.stream.watched:
+                self.recent.forget()
+
+    @property
+    def busy(self) -> bool:
+        """A turn runs, a command lives, or a child is open: the conversation must stay."""
+        commands = self._commands is not None and self._commands.running > 0
+        return self.turn is not None or commands or len(self._children or ()) > 0
+
+    async def handle(self, command: Any) -> Any:  # noqa: PLR0912 # a table of messages
+        match command:
+            case Record(changes=changes):
+                return await self._write(changes, keep=True)
+            case BeginStep():
+                return await self._begin_step(command)
+            case Finish():
+                return await self._finish(command)
+            case Flush():
+                return await self._write((), keep=True)
+            case TurnGone():
+                return await self._turn_gone()
+            case CommandGone(ended=ended):
+                return await self._tell(f"command:{ended.command_id}", ended)
+            case ChildDone():
+                return await self._child_done(command)
+            case TakeResult(session_id=session_id):
+                return await self._take_result(session_id)
+            case Nudge():
+                return await self._go_on()
+            case Send():
+                return await self._send(command)
+            case EditInput(input_id=input_id, content=content):
+                return await self._change_input(*inputs.edited(self.state, input_id, content))
+            case WithdrawInput(input_id=input_id):
+                old = inputs.find_waiting(self.state, input_id)
+                return await self._change_input(old, replace(old, state="withdrawn"))
+            case MoveInput(input_id=input_id, before=before):
+                return await self._write(inputs.moved(self.state, input_id, before), keep=False)
+            case Resume():
+                await self._write(inputs.released(self.state), keep=False)
+                return await self._go_on()
+            case AnswerApproval():
+                return await self._answer(command)
+            case Configure(settings=settings):
+                return await self._configure(settings)
+            case _:
+                raise TypeError(f"{self} does not know {command!r}")
+
+    def interrupt(self, turn_id: str | None = None) -> bool:
+        """Interrupt the running turn at once; False when it (or that turn) does not run.
+
+        Synchronous: never queued behind an append. The turn's clean-up follows, and the next turn
+        waits for it. Harmless when repeated.
+        """
+        turn = self.turn
+        if turn is None or (turn_id is not None and turn_id != turn.id):
+            return False
+        turn.hold = {waiting.id for waiting in self.state.pending}
+        return turn.interrupt("user")
+
+    async def _send(self, send: Send) -> InputInfo:
+        if (known := inputs.known(self.state, send)) is not None:
+            return known
+        new = inputs.accepted(self.state, send)
+        if self.turn is not None:
+            self.turn.hold.clear()
+            changes = [*inputs.released(self.state), input_change(self.id, new)]
+            await self._write(changes, keep=False)
+            return new
+        await self._begin_turn([*self.state.pending, new])
+        return self.state.queue.get(new.id) or replace(new, state="consumed")
+
+    async def _change_input(self, old: InputInfo, new: InputInfo) -> InputInfo:
+        await self._write([input_change(self.id, new, old)], keep=False)
+        return new
+
+    async def _begin_turn(self, pending: Sequence[InputInfo]) -> None:
+        """Release what is held and start a turn with what comes first, in one append."""
+        released = [replace(waiting, state="waiting") for waiting in pending]
+        taken = inputs.for_turn(released)
+        changes = [
+            input_change(self.id, waiting, self.state.queue.get(waiting.id))
+            for waiting in released
+            if waiting not in taken and waiting != self.state.queue.get(waiting.id)
+        ]
+        if not taken:
+            return await self._write(changes, keep=False)
+        agent = self.around.definitions.agent(self.info.agent)
+        settings = self.state.head.settings.over(agent.settings)
+        if (own := taken[-1].settings) is not None:
+            settings = own.over(settings)
+        info = TurnInfo(
+            id=new_id(),
+            state="running",
+            started_at=now_ms(),
+            settings=settings,
+            instance=self.around.definitions.instance,
+        )
+        took, items = inputs.consumed(self.state, taken, self.next_at, turn_id=info.id, step=1)
+        await self._write([*changes, turn_change(self.id, info), *took], keep=False)
+        self.turn = Turn(self, agent, info, items)
+        self._at_rest = trio.Event()
+        self.around.session_changed()
+        self.spawn(self._run_turn, self.turn)
+
+    async def _run_turn(self, turn: Turn) -> None:
+        try:
+            await turn.run()
+        finally:
+            self.report(TurnGone(turn.id))
+
+    async def _begin_step(self, begin: BeginStep) -> tuple[Item, ...]:
+        taken = inputs.for_step(self.state.pending)
+        changes, items = inputs.consumed(
+            self.state, taken, self.next_at, turn_id=begin.turn_id, step=begin.number
+        )
+        if changes:
+            await self._write(changes, keep=False)
+        return items
+
+    async def _finish(self, finish: Finish) -> tuple[Item, ...]:
+        turn = self.turn
+        assert turn is not None
+        if finish.unless_steered and inputs.steers(self.state.pending):
+            begin = BeginStep(finish.turn.id, finish.number)
+            await self._write(finish.changes, keep=True)
+            return await self._begin_step(begin)
+        hold = turn.hold
+        if finish.turn.state == "failed":
+            hold = {waiting.id for waiting in self.state.pending}
+        ended = turn_change(self.id, finish.turn, finish.before)
+        changes = [*finish.changes, ended, *inputs.held(self.state, hold)]
+        turn.closed = True
+        await self._write(changes, keep=True)
+        return ()
+
+    async def _turn_gone(self) -> None:
+        turn = self.turn
+        assert turn is not None
+        self.turn = None
+        self.used_at = trio.current_time()
+        self._last_result = turn.result
+        self._history = turn.history
+        if self.log.checkpoint_due and not self._recorder.unsaved:
+            with suppress(NotDurable):
+                await self._write([self._checkpoint()], keep=False)
+        if self._done is not None:
+            self._done(self, turn.result)
+        await self._go_on()
+        if self.turn is None:
+            self._at_rest.set()
+        self.around.session_changed()
+
+    def _checkpoint(self) -> Change:
+        self.state.head = replace(self.state.head, reads=self.files.noted_reads())
+        return Change(self.state.checkpoint(), None)
+
+    async def _go_on(self) -> None:
+        """Write what could not be written, and start the next turn when one is due."""
+        try:
+            if self._recorder.unsaved:
+                await self._write((), keep=True)
+            due = self.turn is None and not self.stopping and inputs.for_turn(self.state.pending)
+            if due:
+                waiting = [one for one in self.state.pending if one.state == "waiting"]
+                await self._begin_turn(waiting)
+        except NotDurable:
+            self.spawn(self._nudge_later)
+
+    async def _nudge_later(self) -> None:
+        await trio.sleep(limits.SAVE_RETRY_MAX_S)
+        self.report(Nudge())
+
+    async def _answer(self, answer: AnswerApproval) -> None:
+        changes, decided = answer_changes(self.state, answer)
+        await self._write(changes, keep=False)
+        for approval_id, call in decided:
+            if self.turn is not None:
+                self.turn.decided(approval_id, call)
+        self.around.session_changed()
+        if answer.interrupt:
+            self.interrupt()
+
+    async def _configure(self, settings: Settings) -> Settings:
+        new = settings.over(self.state.head.settings)
+        now = now_ms()
+        turn = self.turn
+        change = SettingsChange(
+            id=new_id(), at=self.next_at(), created_at=now, completed_at=now, settings=new,
+            turn_id=turn.id if turn else None, step=turn.step_number if turn else None,
+            session_id=self.id,
+        )  # fmt: skip
+        await self._write([item_change(change)], keep=False)
+        self.publish(SettingsChanged(session_id=self.id, settings=new))
+        return new
+
+    @property
+    def commands(self) -> SessionCommands:
+        if self._commands is None:
+            self._commands = SessionCommands(
+                self.children,
+                session_id=self.id,
+                events=CommandNews(self),
+                open_blob=self.files.open_blob,
+            )
+        return self._commands
+
+    @property
+    def children_table(self) -> Children:
+        if self._children is None:
+            self._children = Children(self)
+        return self._children
+
+    async def _child_done(self, done: ChildDone) -> None:
+        known = done.session_id in self.state.head.children
+        if known and not self.around.wait_graph.awaited(done.session_id):
+            await self._tell(f"child:{done.turn.id}", inputs.result_of_child(done))
+
+    async def _tell(self, client_id: str, source: CommandEnded | PeerInput) -> None:
+        """Queue something for the agent; a repeat of the same client id is dropped."""
+        if client_id in self.state.client_ids:
+            return
+        told = inputs.told(self.state, client_id, source)
+        try:
+            await self._write([input_change(self.id, told)], keep=True)
+        except NotDurable:
+            self.spawn(self._nudge_later)
+
+    async def _take_result(self, session_id: str) -> None:
+        changes = [
+            input_change(self.id, replace(waiting, state="withdrawn"), waiting)
+            for waiting in self.state.pending
+            if isinstance(waiting.source, PeerInput) and waiting.source.from_session == session_id
+        ]
+        if changes:
+            await self._write(changes, keep=True)
+
+    async def settled(self) -> TurnResult:
+        """Wait until nothing runs and nothing waits to run; return how the last turn ended.
+
+        Cancel: only stops waiting. Raises `BadRequest` when no turn has ever run.
+        """
+        while self.turn is not None or inputs.for_turn(self.state.pending):
+            await self._at_rest.wait()
+        return await self.last_result()
+
+    async def last_result(self) -> TurnResult:
+        """Return how the last turn ended; raises `BadRequest` when there was none."""
+        turn = self.state.head.turn
+        if turn is None:
+            raise BadRequest(f"{self} has not run yet")
+        return await self.result_of(turn)
+
+    async def result_of(self, turn: TurnInfo) -> TurnResult:
+        """Return what the agent said last in a turn; read from the log when it is long ago."""
+        known = self.turn.result if self.turn is not None else self._last_result
+        if known is not None and known.turn.id == turn.id:
+            return known
+        return TurnResult(turn, await read_last_words(self.log, turn.id))
+
+    def next_at(self) -> int:
+        """Return the next place; synchronous, so that places are given in order of appearance."""
+        self._last_at += 1
+        return self._last_at
+
+    async def history_for(self, model: Model, turn_id: str) -> History:
+        """Return the history before a turn, encoded for a model; kept, or read from the log."""
+        history, self._history = self._history, None
+        if history is not None and (history.model.api, history.model.name) == (
+            model.api,
+            model.name,
+        ):
+            return history
+        return await read_history(model, self.log.history(self.state.head.context_from), turn_id)
+
+    def mode_for(self, turn: Turn) -> Mode:
+        """Return the mode in force: a change applies at once, an override lasts its turn."""
+        return self.state.head.settings.mode or turn.info.settings.mode or "ask"
+
+    async def _write(self, changes: Sequence[Change], *, keep: bool) -> None:
+        try:
+            await self._recorder.write(changes, keep=keep)
+        except NotDurable as failure:
+            if self._recorder.unsaved:
+                self._note_unsaved(str(failure))
+            raise
+        self._note_unsaved(None)
+
+    def _note_unsaved(self, reason: str | None) -> None:
+        if reason != self._unsaved:
+            self._unsaved = reason
+            self.publish(Unsaved(session_id=self.id, reason=reason))
+
+    def publish(self, event: Event) -> None:
+        self.around.stream.publish(event)
+
+    def _publish_change(self, change: Change) -> None:
+        event = change.event
+        if isinstance(event, ItemChanged):
+            item = replace(event.item, session_id=self.id)
+            self.live.end(item.id)
+            self.recent.note(item)
+            event = ItemChanged(item=item)
+        if event is not None:
+            self.publish(event)
+
+    def _publish_waits(self, waits: Any) -> None:
+        self.publish(WaitsChanged(session_id=self.id, waits=waits))
+
+    def snapshot(self) -> SessionSnapshot:
+        """Return what clients see now; `RecentItems.load` comes first."""
+        head = self.state.head
+        return SessionSnapshot(
+            info=self.info,
+            settings=head.settings,
+            items=self.recent.newest(),
+            turn=head.turn,
+            live=self.live.snapshot(),
+            queue=tuple(self.state.pending),
+            commands=self._commands.infos() if self._commands else (),
+            waits=self.waits.snapshot(),
+            unsaved=self._unsaved,
+        )

@@ -1,0 +1,65 @@
+"""What clients see of a session: its newest items, kept while somebody looks; a turn's words."""
+
+from __future__ import annotations
+
+import trio
+
+from vaala import limits
+from vaala.agent.history import last_words_of
+from vaala.dao.session_log import SessionLog
+from vaala_protocol.items import Item
+
+
+class RecentItems:
+    """The newest items, for snapshots; empty until `load`, and again after `forget`."""
+
+    def __init__(self, log: SessionLog) -> None:
+        self._log = log
+        self._items: dict[str, Item] | None = None
+        self._loaded = False
+        self._loading: trio.Lock | None = None
+
+    def note(self, item: Item) -> None:
+        """Take an item that was made or changed."""
+        if self._items is None:
+            return
+        self._items[item.id] = item
+        if len(self._items) > 2 * limits.SNAPSHOT_ITEMS_MAX:
+            self._items = {kept.id: kept for kept in self.newest()}
+
+    def newest(self) -> tuple[Item, ...]:
+        items = sorted((self._items or {}).values(), key=lambda item: item.at)
+        return tuple(items[-limits.SNAPSHOT_ITEMS_MAX :])
+
+    async def load(self) -> None:
+        """Make sure that `newest` is complete. Items that come meanwhile are not lost."""
+        if self._loaded:
+            return
+        self._loading = self._loading or trio.Lock()
+        async with self._loading:
+            if self._loaded:
+                return
+            if self._items is None:
+                self._items = {}
+            page = await self._log.items(limit=limits.SNAPSHOT_ITEMS_MAX)
+            for item in page.items:
+                self._items.setdefault(item.id, item)
+            self._loaded = True
+
+    def forget(self) -> None:
+        self._items = None
+        self._loaded = False
+
+
+async def read_last_words(log: SessionLog, turn_id: str) -> str:
+    """Return what the agent said last in a turn, reading back from the end of the log."""
+    mine: list[Item] = []
+    before: int | None = None
+    while True:
+        page = await log.items(before=before, limit=limits.SNAPSHOT_ITEMS_MAX)
+        mine = [item for item in page.items if item.turn_id == turn_id] + mine
+        text = last_words_of(mine)
+        passed = mine and page.items and page.items[0].turn_id != turn_id
+        if text or passed or not page.items:
+            return text
+        before = page.items[0].at

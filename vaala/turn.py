@@ -1,0 +1,416 @@
+"""`Turn`: one run of the agent loop, in its own cancel scope.
+
+Each step takes what waits for the turn, asks the model, and runs the calls it asks for, all at
+once. However the turn ends, its clean-up settles every item of the open step and closes the turn
+in one append; the next turn of the session begins after that.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from random import Random
+from typing import TYPE_CHECKING, Literal
+
+import trio
+
+from vaala import limits
+from vaala.agent.answer import Answer, AnswerBuilder, Place, stream_answer
+from vaala.agent.definition import AgentDefinition
+from vaala.agent.guard import LoopGuard
+from vaala.agent.history import History
+from vaala.agent.prompt import system_prompt
+from vaala.calls import CallRunner
+from vaala.changes import (
+    Change,
+    interruption,
+    item_change,
+    now_ms,
+    replace,
+    settled,
+    step_change,
+)
+from vaala.models.base import Model, ModelFailure, ModelRequest
+from vaala.models.retry import RetryPolicy, last_words
+from vaala.requests import BeginStep, Finish, Flush, Record, TurnResult
+from vaala.tools.registry import ToolSet
+from vaala_protocol.errors import NotDurable, Refused
+from vaala_protocol.ids import new_id
+from vaala_protocol.items import AssistantMessage, Item, ModelError, ToolCall
+from vaala_protocol.settings import StopReason, Usage
+from vaala_protocol.state import StepInfo, TurnInfo, TurnState
+
+if TYPE_CHECKING:
+    from vaala.session import Session
+
+log = logging.getLogger(__name__)
+
+By = Literal["user", "shutdown", "crash", "budget"]
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a turn ends; ``message`` is one line for people."""
+
+    state: TurnState
+    stop_reason: StopReason
+    message: str = ""
+
+
+class Turn:
+    """Owned by its session. ``interrupt`` and ``decided`` are called by the session's loop."""
+
+    def __init__(
+        self, session: Session, agent: AgentDefinition, info: TurnInfo, items: Sequence[Item]
+    ) -> None:
+        self.session = session
+        self.agent = agent
+        self.info = info
+        self.step_number = 1
+        self.items = {item.id: item for item in items}
+        """Items of the open step, as they are or are about to be in the log."""
+        self.hold: set[str] = set()
+        """Inputs that are held when this turn ends, since they waited when it was interrupted."""
+        self.spawned: set[str] = set()
+        """Child sessions whose running turns end with this one when it is interrupted."""
+        self.closing = False
+        self.closed = False
+        """Its last entries are written, or kept by the session to be written."""
+        self.tools = ToolSet(())
+        self.history: History | None = None
+        self.result = TurnResult(info, "")
+        self._scope = trio.CancelScope()
+        self._by: By | None = None
+        self._step: StepInfo | None = None
+        self._usage: dict[str, Usage] = {}
+        self._builder: AnswerBuilder | None = None
+        self._text = ""
+        self._steered = False
+        """The next step's items were taken already, when the last one would have been the end."""
+        self._asked = 0
+        self._calls = CallRunner(self)
+
+    @property
+    def id(self) -> str:
+        return self.info.id
+
+    def interrupt(self, by: By) -> bool:
+        """End the turn at once; True when that is under way. Safe to repeat."""
+        if self.closed:
+            return False
+        if self._by is None and not self.closing:
+            self._by = by
+            self.closing = True
+            self._scope.cancel()
+            for child_id in self.spawned:
+                if (child := self.session.around.sessions.get(child_id)) is not None:
+                    child.interrupt()
+        return True
+
+    def decided(self, approval_id: str, call: ToolCall) -> None:
+        """An approval of this turn was answered, and written down."""
+        self._calls.decided(approval_id, call)
+
+    async def run(self) -> None:
+        """Run to the end, clean-up included. A bug in the loop fails the turn, not the session."""
+        ending = None
+        if (seconds := self.agent.budgets.seconds_max) is not None:
+            self._scope.deadline = trio.current_time() + seconds
+        try:
+            with self._scope:
+                ending = await self._work()
+        except Exception as error:
+            log.exception("turn %s failed", self.id)
+            ending = Ending("failed", "failed", f"internal error: {error!r}")
+        finally:
+            timed_out = self._scope.cancelled_caught and self._by is None
+            self._by = self._by or ("budget" if timed_out else "shutdown")
+            self.closing = True
+            if not self.closed:
+                with trio.CancelScope(shield=True):
+                    await self._close(ending)
+
+    async def _work(self) -> Ending | None:
+        """Run steps until the turn ends. None: it is closed already."""
+        definitions = self.session.around.definitions
+        try:
+            self.tools = definitions.tools.only(self.agent.tools)
+            model, _ = await definitions.models.resolve(self.info.settings.model)
+        except Refused as refused:
+            return Ending("failed", "failed", str(refused))
+        self.history = await self.session.history_for(model, self.id)
+        guard = LoopGuard()
+        while True:
+            answer = await self._ask(model)
+            if isinstance(answer, Ending):
+                return answer
+            ending = await self._step_with(model, answer, guard)
+            if self.closed or ending is not None:
+                return ending
+            if (ending := self._over_budget()) is not None:
+                return ending
+            if not self._steered:
+                self._open_step(await self._durable(BeginStep(self.id, self.step_number)))
+            self._steered = False
+
+    async def _step_with(self, model: Model, answer: Answer, guard: LoopGuard) -> Ending | None:
+        """Take an answer, run its calls and close the step."""
+        self._usage[model.name] = self._usage.get(model.name, Usage()) + answer.usage
+        plans, calls = await self._calls.plan(answer)
+        self._take([*answer.items, *calls])
+        said = [item_change(item) for item in (*answer.items, *calls)]
+        assert self._step is not None
+        answered = replace(
+            self._step,
+            first_byte_at=answer.first_byte_at,
+            answered_at=now_ms(),
+            finish=answer.finish.reason if answer.finish else None,
+            usage=answer.usage,
+        )
+        if not answer.calls:
+            return await self._end_or_go_on(answer, said, answered)
+        done = replace(answered, ended_at=now_ms())
+        self._step = answered
+        if plans:
+            await self.record([*said, step_change(self.session.id, answered)])
+            await self._calls.run(plans, answered)
+        else:
+            await self.record([*said, step_change(self.session.id, done)])
+        reason = guard.note(item for item in self.items.values() if isinstance(item, ToolCall))
+        self._close_step()
+        if reason is not None:
+            return Ending("completed", "loop", f"Stopped: {reason}.")
+        return None
+
+    async def _end_or_go_on(
+        self, answer: Answer, said: list[Change], answered: StepInfo
+    ) -> Ending | None:
+        """An answer without calls ends the turn, unless a steer waits."""
+        ending = _ending_of(answer)
+        done = replace(answered, ended_at=now_ms())
+        changes = [*said, step_change(self.session.id, done)]
+        finish = self._finish(ending, changes, unless_steered=ending.stop_reason == "end_turn")
+        items = await self._send_finish(finish)
+        self._close_step()
+        if not self.closed:
+            self._open_step(items)
+            self._steered = True
+        return None
+
+    async def _ask(self, model: Model) -> Answer | Ending:
+        """Call the model, again where the retry policy says so."""
+        policy, rng, began = RetryPolicy(), Random(), trio.current_time()
+        self._asked += 1
+        self._step = StepInfo(
+            turn_id=self.id, number=self.step_number, model=model.name, started_at=now_ms()
+        )
+        attempt = 1
+        while True:
+            self._builder = AnswerBuilder(model, self._place(), self.session.live)
+            try:
+                await stream_answer(
+                    model, await self._request(model), self._builder, self.session.waits
+                )
+            except ModelFailure as failure:
+                elapsed = trio.current_time() - began
+                delay = policy.delay(failure, attempt=attempt, elapsed_s=elapsed, rng=rng)
+                if delay is None:
+                    return await self._model_failed(failure, attempt)
+                self._builder.drop()
+                await self._record_failure(failure, attempt, delay)
+                reason = f"{failure.message}; trying again"
+                with self.session.waits.on(model.name, reason, timeout_s=delay):
+                    await trio.sleep(delay)
+                attempt += 1
+            else:
+                return self._builder.answer(partial=False)
+
+    async def _request(self, model: Model) -> ModelRequest:
+        assert self.history is not None
+        around = self.session.around
+        history, messages = self.history.request(self.items.values())
+        settings = self.info.settings
+        today = datetime.now(UTC).astimezone().date()
+        return ModelRequest(
+            instructions=system_prompt(self.agent.instructions, around.locations, today),
+            tools=self.tools.specs,
+            history=history,
+            messages=messages,
+            effort=settings.effort,
+            options=dict(settings.options),
+        )
+
+    async def _model_failed(self, failure: ModelFailure, attempt: int) -> Ending:
+        """The last failure ends the turn; what was said before it is kept, marked partial."""
+        await self._record_failure(failure, attempt, None)
+        now = datetime.now(UTC).astimezone()
+        return Ending("failed", "failed", last_words(failure, attempt, now))
+
+    async def _record_failure(
+        self, failure: ModelFailure, attempt: int, delay_s: float | None
+    ) -> None:
+        now = now_ms()
+        error = ModelError(
+            id=new_id(), at=self.session.next_at(), turn_id=self.id, step=self.step_number,
+            created_at=now, completed_at=now, error=failure.kind, message=failure.message,
+            attempt=attempt, retry_in_ms=None if delay_s is None else round(delay_s * 1000),
+        )  # fmt: skip
+        self.items[error.id] = error
+        await self.record([item_change(error)])
+
+    def _take(self, items: Sequence[Item]) -> None:
+        """From here on the answer is the turn's: its items go to the log, whatever happens."""
+        self._builder = None
+        self.items.update({item.id: item for item in items})
+        said = "".join(item.text for item in items if isinstance(item, AssistantMessage))
+        self._text = said or self._text
+
+    def _over_budget(self) -> Ending | None:
+        budgets = self.agent.budgets
+        if self.step_number > budgets.steps_max:
+            text = f"Stopped after {budgets.steps_max} steps, the limit of a turn."
+            return Ending("completed", "max_steps", text)
+        used = sum(usage.total for usage in self._usage.values())
+        if budgets.tokens_max is not None and used >= budgets.tokens_max:
+            text = f"Stopped after {used} tokens; the limit of a turn is {budgets.tokens_max}."
+            return Ending("completed", "budget", text)
+        return None
+
+    def _place(self) -> Place:
+        return Place(self.session.id, self.id, self.step_number, self.session.next_at)
+
+    def _close_step(self) -> None:
+        assert self.history is not None
+        self.history.close(self.items.values())
+        self.items = {}
+        self._step = None
+        self.step_number += 1
+
+    def _open_step(self, items: Sequence[Item]) -> None:
+        self.items = {item.id: item for item in items}
+
+    async def record(self, changes: Sequence[Change]) -> None:
+        """Write changes down; returns when they are durable, however long the disk takes.
+
+        Cancel: the changes are kept by the session and written when that is possible.
+        """
+        await self._durable(Record(tuple(changes)))
+
+    async def _durable(self, message: BeginStep | Record | Flush) -> Sequence[Item]:
+        again = message if isinstance(message, BeginStep) else Flush()
+        delay = limits.SAVE_RETRY_FIRST_S
+        while True:
+            try:
+                if isinstance(message, BeginStep):
+                    return await self.session.deliver(message)
+                await self.session.deliver(message)
+                return ()
+            except NotDurable as failure:
+                message = again
+                with self.session.waits.on("disk", str(failure), timeout_s=delay):
+                    await trio.sleep(delay)
+                delay = min(2 * delay, limits.SAVE_RETRY_MAX_S)
+
+    def _finish(self, ending: Ending, changes: Sequence[Change], *, unless_steered: bool) -> Finish:
+        interrupted = ending.state == "interrupted"
+        final = replace(
+            self.info,
+            state=ending.state,
+            stop_reason=ending.stop_reason,
+            interrupted_by=self._by if interrupted else None,
+            message=ending.message,
+            ended_at=now_ms(),
+            steps=self._asked,
+            usage=dict(self._usage),
+        )
+        self.result = TurnResult(final, self._text)
+        return Finish(final, self.info, tuple(changes), self.step_number + 1, unless_steered)
+
+    async def _send_finish(self, finish: Finish) -> Sequence[Item]:
+        delay = limits.SAVE_RETRY_FIRST_S
+        while True:
+            try:
+                return await self.session.deliver(finish)
+            except NotDurable as failure:
+                if self.closed:
+                    return ()
+                finish = dataclasses.replace(finish, changes=())
+                with self.session.waits.on("disk", str(failure), timeout_s=delay):
+                    await trio.sleep(delay)
+                delay = min(2 * delay, limits.SAVE_RETRY_MAX_S)
+
+    async def _close(self, ending: Ending | None) -> None:
+        """Settle the open step and close the turn. Shielded; never raises for the disk."""
+        ending = ending or _interrupted(self._by or "user", self.agent)
+        changes = self._broken_answer()
+        for item in list(self.items.values()):
+            if (done := settled(item, crashed=False, reason=ending.message)) is not None:
+                changes.append(item_change(done, item))
+                self.items[item.id] = done
+        if ending.state == "interrupted":
+            final = replace(self.info, interrupted_by=self._by)
+            note = interruption(
+                final, self.session.next_at(), new_id(), self.step_number, ending.message
+            )
+            self.items[note.id] = note
+            changes.append(item_change(note))
+        if self._step is not None:
+            done_step = replace(self._step, ended_at=now_ms())
+            known = self._step if self._step.answered_at is not None else None
+            changes.append(step_change(self.session.id, done_step, known))
+        await self._send_finish(self._finish(ending, changes, unless_steered=False))
+        if self.history is not None:
+            self.history.close(self.items.values())
+
+    def _broken_answer(self) -> list[Change]:
+        """Return what a stream that did not end has said: kept, marked partial; calls never run."""
+        if self._builder is None:
+            return []
+        answer = self._builder.answer(partial=True)
+        calls = [
+            replace(
+                call, state="cancelled", reason="The answer was cut off.", completed_at=now_ms()
+            )
+            for call in answer.calls
+        ]
+        for item in (*answer.items, *calls):
+            self.items[item.id] = item
+        return [item_change(item) for item in (*answer.items, *calls)]
+
+
+def _interrupted(by: By, agent: AgentDefinition) -> Ending:
+    match by:
+        case "budget":
+            seconds = agent.budgets.seconds_max
+            text = f"Stopped after {seconds:g} s, the limit of a turn."
+        case "shutdown":
+            text = "Interrupted: the runtime was stopped."
+        case _:
+            text = "Interrupted."
+    return Ending("interrupted", "interrupted", text)
+
+
+def _ending_of(answer: Answer) -> Ending:
+    """Return how a turn ends whose last answer asks for no call."""
+    finish = answer.finish
+    assert finish is not None
+    raw = f" ({finish.raw})" if finish.raw else ""
+    empty = not any(isinstance(item, AssistantMessage) for item in answer.items)
+    match finish.reason:
+        case "stop":
+            return Ending("completed", "end_turn", "The model said nothing." if empty else "")
+        case "length":
+            return Ending("completed", "max_tokens", "The answer was cut at the token limit.")
+        case "refusal":
+            return Ending("completed", "refusal", f"The model refused to answer{raw}.")
+        case "content_filter":
+            return Ending("completed", "refusal", f"The provider filtered the answer{raw}.")
+        case "tool_calls":
+            return Ending("failed", "failed", "The model announced tool calls and made none.")
+        case "malformed_call":
+            return Ending("failed", "failed", f"The model made a malformed tool call{raw}.")
+        case "pause" | "unknown":
+            return Ending("failed", "failed", f"The model stopped for an unknown reason{raw}.")

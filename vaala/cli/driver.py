@@ -1,0 +1,110 @@
+"""`Driver`: runs prompts in one conversation, one after the other, and watches what happens."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import AsyncIterable, AsyncIterator, Sequence
+from dataclasses import dataclass
+
+import trio
+
+from vaala.cli.approver import Approver
+from vaala.cli.exits import DONE, FAILED, INTERRUPTED, REFUSED, UNREACHABLE
+from vaala.cli.output import STDERR, Output
+from vaala.cli.progress import Progress, Update, View
+from vaala.handle import ConversationHandle
+from vaala.requests import TurnResult
+from vaala_protocol.settings import Settings
+from vaala_protocol.state import TurnInfo
+
+CATCH_UP_S = 5.0
+"""How long the last updates of an ended turn are waited for."""
+_LIMITS = frozenset({"max_tokens", "max_steps", "budget", "loop", "refusal"})
+
+
+@dataclass
+class Driver:
+    conversation: ConversationHandle
+    view: View
+    output: Output
+    progress: Progress
+    approver: Approver
+    settings: Settings | None
+    """Laid over what the conversation runs with, for these prompts only."""
+    signal: int = 0
+    """The signal that ended the run."""
+
+    async def run(
+        self, prompts: Sequence[str], updates: AsyncIterable[Update], signals: AsyncIterator[int]
+    ) -> int:
+        """Run the prompts until one does not end well; return the exit code.
+
+        Raises `ReaderGone` (in a group) when nobody reads the answer any more. Cancel: the turn
+        is interrupted when the conversation closes.
+        """
+        code = DONE
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self.output.run)
+            nursery.start_soon(self._watch, updates)
+            nursery.start_soon(self.approver.run)
+            nursery.start_soon(self._heed, signals, nursery.cancel_scope)
+            for prompt in prompts:
+                code = await self._prompt(prompt)
+                if code != DONE:
+                    break
+            await self.output.drain()
+            nursery.cancel_scope.cancel()
+        return 128 + self.signal if self.signal else code
+
+    async def _prompt(self, prompt: str) -> int:
+        result = await self.conversation.run(prompt, settings=self.settings)
+        with trio.move_on_after(CATCH_UP_S):
+            await self.progress.wait_ended(result.turn.id)
+        code = self._code(result.turn)
+        self._explain(result, code)
+        self.view.end(result.text, result.turn, code)
+        return code
+
+    def _code(self, turn: TurnInfo) -> int:
+        if self.approver.refused:
+            return REFUSED
+        if turn.state == "interrupted":
+            return REFUSED if turn.interrupted_by == "budget" else INTERRUPTED
+        if turn.stop_reason in _LIMITS:
+            return REFUSED
+        if turn.state == "failed":
+            return UNREACHABLE if self.progress.model_error == "network" else FAILED
+        return DONE
+
+    def _explain(self, result: TurnResult, code: int) -> None:
+        """Tell in one line why it did not end well."""
+        if self.approver.refused:
+            calls = ", ".join(self.approver.refused)
+            self.view.note(
+                f"vaala: rejected, since nobody could be asked: {calls}. "
+                "Allow it with --allow, or choose a --mode (auto-edit, full)"
+            )
+        elif code != DONE:
+            reason = result.turn.message or result.turn.stop_reason or result.turn.state
+            self.view.note(f"vaala: {reason}")
+
+    async def _watch(self, updates: AsyncIterable[Update]) -> None:
+        async for update in updates:
+            await self.output.wait_room()
+            self.progress.update(update)
+            self.view.update(update)
+
+    async def _heed(self, signals: AsyncIterator[int], scope: trio.CancelScope) -> None:
+        """The first Ctrl-C interrupts the turn; the second, and other signals, end the run."""
+        async for received in signals:
+            turn_id = self.progress.running
+            if received == signal.SIGINT and turn_id is not None and not self.signal:
+                self.signal = received
+                self.output.put(STDERR, "\n" if sys.stderr.isatty() else "")
+                self.view.note("interrupting; again to quit at once")
+                await self.conversation.interrupt(turn_id)
+                continue
+            self.signal = received
+            scope.cancel()
+            return

@@ -1,0 +1,63 @@
+"""Runs a command's trio program and turns what it raises into one line and an exit code."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+
+import trio
+
+from vaala.cli.exits import FAILED, INTERRUPTED, UNREACHABLE, USAGE, CommandFailed
+from vaala.cli.output import ReaderGone
+from vaala.config.errors import ConfigError
+from vaala.dao.errors import StoreLocked
+from vaala_protocol.errors import BadRequest, NotFound, Refused
+from vaala_storage.errors import StorageError
+
+log = logging.getLogger(__name__)
+
+
+def run_program(program: Callable[[], Awaitable[int]]) -> int:
+    """Return the program's exit code; raises `CommandFailed`, and `BrokenPipeError` as it is.
+
+    A bug goes through with its traceback.
+    """
+    try:
+        return trio.run(program, strict_exception_groups=True)
+    except BaseException as error:
+        raise mapped(error) from error
+
+
+def mapped(error: BaseException) -> BaseException:
+    """Return what to raise in place of an error; an unknown one is returned as it is."""
+    match error:
+        case CommandFailed() | BrokenPipeError():
+            return error
+        case BaseExceptionGroup():
+            return _first(error)
+        case ReaderGone():
+            return BrokenPipeError()
+        case KeyboardInterrupt():
+            return CommandFailed("interrupted", INTERRUPTED)
+        case ConfigError(problems=problems):
+            lines = "\n  ".join(map(str, problems))
+            return CommandFailed(f"the configuration cannot be used:\n  {lines}", USAGE)
+        case StoreLocked():
+            return CommandFailed(str(error), UNREACHABLE)
+        case BadRequest() | NotFound():
+            return CommandFailed(str(error), USAGE)
+        case Refused():
+            return CommandFailed(str(error), FAILED)
+        case StorageError():
+            return CommandFailed(f"the data directory: {error}", UNREACHABLE)
+        case _:
+            return error
+
+
+def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """Return the one error that ends the command; a bug in the group comes before all else."""
+    errors = [mapped(error) for error in group.exceptions]
+    known = (CommandFailed, BrokenPipeError)
+    if all(isinstance(error, known) for error in errors):
+        return errors[0]
+    return group

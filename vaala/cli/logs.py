@@ -1,0 +1,61 @@
+"""The log file of the command line: what is no answer and no short note goes there."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from vaala.config.paths import state_directory
+
+LOG_BYTES_MAX = 4 * 1024 * 1024
+"""A longer file is put aside, once, when a command starts."""
+
+
+class LogFile(logging.FileHandler):
+    """Created, for the user alone, at the first record; one record is one write."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, encoding="utf-8", delay=True)
+        self.path = path
+        self.used = False
+
+    def _open(self):  # type: ignore[no-untyped-def] # the library's own type is private
+        self.used = True
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        if self.path.exists() and self.path.stat().st_size > LOG_BYTES_MAX:
+            self.path.replace(self.path.with_suffix(".old.log"))
+        os.close(os.open(self.path, os.O_CREAT | os.O_WRONLY, 0o600))
+        return super()._open()
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        """A log that cannot be written is no reason to fail, or to print a traceback."""
+
+
+class BugPointer(logging.Handler):
+    """Tells in one line on stderr that something broke, and where to read more."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(logging.ERROR)
+        self._path = path
+
+    def emit(self, record: logging.LogRecord) -> None:
+        text = record.getMessage().partition("\n")[0]
+        if record.exc_info and record.exc_info[1] is not None:
+            text += f": {record.exc_info[1]!r}"[:200]
+        print(f"vaala: bug: {text}; see {self._path}", file=sys.stderr)
+
+
+def open_log(environ: Mapping[str, str]) -> LogFile:
+    """Send the log of this process to the user's file, warnings and worse."""
+    handler = LogFile(state_directory(environ) / "vaala.log")
+    handler.setFormatter(
+        logging.Formatter("%(asctime)s %(process)d %(levelname)s %(name)s: %(message)s")
+    )
+    root = logging.getLogger()
+    root.setLevel(logging.WARNING)
+    root.addHandler(handler)
+    root.addHandler(BugPointer(handler.path))
+    return handler

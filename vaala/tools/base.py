@@ -73,7 +73,10 @@ class RunningCommand(ABC):
 
     @abstractmethod
     async def write(self, data: bytes) -> None:
-        """Write to stdin; raises `ToolFailure` when nothing reads it."""
+        """Write to stdin; raises `ToolFailure` when nothing reads it.
+
+        There is no terminal, so ^C (0x03) interrupts the command and ^D (0x04) closes its input.
+        """
 
     @abstractmethod
     def to_background(self) -> None:
@@ -85,12 +88,27 @@ class RunningCommand(ABC):
 
     @property
     @abstractmethod
+    def timed_out(self) -> bool:
+        """Whether it was ended because its own time was up."""
+
+    @property
+    @abstractmethod
     def output_bytes(self) -> int: ...
 
     @property
     @abstractmethod
+    def omitted_bytes(self) -> int:
+        """Bytes of output that `read_new` has left out so far."""
+
+    @property
+    @abstractmethod
     def output_blob(self) -> str | None:
-        """The blob with the whole output, when it was too large to be shown."""
+        """The blob with the whole output, when it was too large to be shown; known at the end."""
+
+    @property
+    @abstractmethod
+    def note(self) -> str:
+        """Why that blob does not have all of the output; empty when it has."""
 
 
 class Commands(ABC):
@@ -98,9 +116,18 @@ class Commands(ABC):
 
     @abstractmethod
     async def start(
-        self, command: Command, *, text: str, workspace: Workspace, call_id: str
+        self,
+        command: Command,
+        *,
+        text: str,
+        workspace: Workspace,
+        call_id: str,
+        timeout_s: float | None = None,
     ) -> RunningCommand:
-        """Start a command; raises `ToolFailure` naming what is not there, or the limit reached."""
+        """Start a command; raises `ToolFailure` naming what is not there, or the limit reached.
+
+        After ``timeout_s`` its whole tree is ended, in the background too.
+        """
 
     @abstractmethod
     def get(self, command_id: str) -> RunningCommand:

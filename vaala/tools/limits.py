@@ -27,10 +27,13 @@ BINARY_SAMPLE_BYTES = 8 << 10
 HASH_INLINE_BYTES_MAX = 256 << 10
 """About half a millisecond of SHA-256; more is done in a thread."""
 
+EDIT_INLINE_BYTES_MAX = 32 << 10
+"""The work on a larger file is done in a thread."""
+EDIT_PLACES_MAX = 100_000
 EDIT_PLACES_NAMED_MAX = 10
 NEAREST_LINES_MAX = 20_000
 NEAREST_LINE_CHARS_MAX = 400
-NEAREST_CANDIDATES_MAX = 50
+NEAREST_CANDIDATES_MAX = 20
 NEAREST_SHOWN_LINES_MAX = 12
 
 DIFF_BYTES_MAX = 24 << 10
@@ -49,16 +52,24 @@ COMMAND_CHARS_MAX = 64 << 10
 COMMAND_TIMEOUT_S_MAX = 24 * 3600.0
 COMMAND_FIRST_OUTPUT_S = 1.0
 """How long a call that starts a background command waits for its first output."""
-COMMAND_SETTLE_S = 0.1
-"""After some output, how long a poll waits for what comes with it."""
+COMMAND_SETTLE_S = 0.3
+"""A poll returns when there was output and then none for this long."""
 COMMAND_OUTPUT_BYTES_MAX = 32 << 10
 """Output in one result: half of it from the head, half from the tail."""
 COMMAND_WAIT_S_DEFAULT = 5.0
 COMMAND_WAIT_S_MAX = 300.0
 COMMAND_WRITE_S = 10.0
 """How long a command may take to read what is written to it."""
+COMMAND_END_S = 10.0
+"""How long a cancelled call waits for its command; ending the tree is bounded below that."""
 COMMANDS_RUNNING_MAX = 16
 COMMANDS_REMEMBERED_MAX = 32
+COMMAND_SAVE_BUFFER_BYTES = 1 << 20
+"""A write into a blob costs a hop to a thread."""
+COMMAND_SAVE_S = 15.0
+"""How long one write of output into its blob, or making it durable, may take."""
+COMMAND_SAVED_BYTES_MAX = 256 << 20
+"""What one command may write into its blob."""
 COMMAND_END_BYTES_MAX = 4 << 10
 """Output told with the end of a background command."""
 

@@ -1,0 +1,104 @@
+"""What ``write_file`` and ``edit_file`` share: one change of one file, guarded and recorded."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal, Protocol, TypeVar
+
+import trio
+
+from vaala.tools import limits
+from vaala.tools.base import PreparedCall, ToolContext, ToolResult
+from vaala.tools.declared import DeclaredTool
+from vaala.tools.files import (
+    Loaded,
+    Target,
+    check_unchanged,
+    digest_of,
+    find_target,
+    load_if_there,
+    remember,
+)
+from vaala.tools.locks import PathLocks
+from vaala.tools.results import noted
+from vaala_executors.errors import FileMissing
+from vaala_executors.workspace import Workspace
+from vaala_protocol.calls import FileChange, FileChangeDetails
+
+
+class HasPath(Protocol):
+    @property
+    def path(self) -> str: ...
+
+
+A = TypeVar("A", bound=HasPath)
+
+
+@dataclass(frozen=True, slots=True)
+class NewContent:
+    data: bytes
+    diff: str | None
+    said: str
+    """The result for the model."""
+
+
+class ChangeTool(DeclaredTool[A]):
+    """A tool that changes one file. Changes of one file come one after the other."""
+
+    def __init__(
+        self, name: str, description: str, arguments: type[A], *, verb: str, locks: PathLocks
+    ) -> None:
+        super().__init__(name, description, arguments)
+        self._verb = verb
+        self._locks = locks
+
+    @abstractmethod
+    def make(self, arguments: A, target: Target, before: Loaded | None) -> NewContent:
+        """Return the new content; raises `ToolFailure`. No I/O; may run in a thread."""
+
+    async def plan(self, arguments: A, workspace: Workspace) -> PreparedCall:
+        target = await find_target(workspace, arguments.path)
+        change: Literal["create", "edit"] = "edit" if await _exists(workspace, target) else "create"
+        details = FileChangeDetails(
+            changes=(FileChange(path=arguments.path, change=change),), executor=workspace.executor
+        )
+        return PreparedCall(
+            details=details,
+            title=f"{'Create' if change == 'create' else self._verb} {target.shown}",
+            access=target.access("edit"),
+            run=partial(self._run, arguments, target),
+        )
+
+    async def _run(self, arguments: A, target: Target, context: ToolContext) -> ToolResult:
+        workspace = context.workspace
+        async with self._locks.hold(f"{workspace.executor}:{target.real_path}"):
+            await target.confirm(workspace)
+            before = await load_if_there(workspace, target)
+            if before is not None:
+                check_unchanged(context, target, before)
+            content = await _compute(partial(self.make, arguments, target, before), before)
+            if before is None or content.data != before.data:
+                stat = await workspace.write(target.path, content.data, anywhere=target.outside)
+                remember(context, stat, await digest_of(content.data))
+        change = FileChange(
+            path=arguments.path, change="create" if before is None else "edit", diff=content.diff
+        )
+        details = FileChangeDetails(changes=(change,), executor=workspace.executor)
+        return noted(content.said, details=details)
+
+
+async def _compute(make: Callable[[], NewContent], before: Loaded | None) -> NewContent:
+    if before is None or before.data is None or len(before.data) <= limits.EDIT_INLINE_BYTES_MAX:
+        return make()
+    return await trio.to_thread.run_sync(make)
+
+
+async def _exists(workspace: Workspace, target: Target) -> bool:
+    try:
+        await workspace.stat(target.path, anywhere=target.outside)
+    except FileMissing:
+        return False
+    return True

@@ -1,0 +1,88 @@
+"""The border around a tool: its bugs stay within the call, and its texts come out clean."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Iterator
+from dataclasses import replace
+from functools import partial
+from typing import TypeVar
+
+from vaala.tools import limits
+from vaala.tools.base import PreparedCall, ToolContext, ToolFailure, ToolResult
+from vaala.tools.text import clean, clean_line, head_and_tail, size_text
+from vaala_protocol.content import Content, TextContent
+
+T = TypeVar("T")
+_log = logging.getLogger(__name__)
+
+
+async def contained(name: str, work: Awaitable[T]) -> T:
+    """Await the work of a tool. Every exception leaves it as one clean `ToolFailure`.
+
+    One that the tool did not mean to raise is logged with its traceback. Cancel passes.
+    """
+    failures: list[ToolFailure] = []
+    try:
+        return await work
+    except* Exception as group:
+        failures.append(_failure(name, list(_leaves(group))))
+    # In an except* block nothing may be raised in place of a cancel that came with the failure.
+    raise failures[0]
+
+
+def _leaves(group: BaseExceptionGroup[Exception]) -> Iterator[Exception]:
+    for error in group.exceptions:
+        if isinstance(error, BaseExceptionGroup):
+            yield from _leaves(error)
+        else:
+            yield error
+
+
+def _failure(name: str, errors: list[Exception]) -> ToolFailure:
+    for error in errors:
+        if not isinstance(error, ToolFailure):
+            _log.error("the tool %s failed", name, exc_info=error)
+    meant = [error for error in errors if isinstance(error, ToolFailure)]
+    if len(meant) == len(errors):
+        return ToolFailure(_bounded(str(meant[0])) or f"{name} failed", meant[0].details)
+    texts = [f"{type(error).__name__}: {error}" for error in errors if error not in meant]
+    return ToolFailure(_bounded(f"{name} failed with {'; '.join(texts)}"))
+
+
+def _bounded(text: str) -> str:
+    head, omitted, tail = head_and_tail(clean(text), limits.FAILURE_BYTES_MAX)
+    return f"{head}\n({size_text(omitted, 'byte')} left out)\n{tail}" if omitted else head
+
+
+def contained_call(name: str, call: PreparedCall) -> PreparedCall:
+    return replace(
+        call,
+        title=clean_line(call.title, limits.TITLE_CHARS_MAX),
+        run=partial(_run, name, call),
+    )
+
+
+async def _run(name: str, call: PreparedCall, context: ToolContext) -> ToolResult:
+    result = await contained(name, call.run(context))
+    blocks: list[Content] = []
+    left = limits.RESULT_BYTES_MAX
+    for block in result.content:
+        if isinstance(block, TextContent):
+            text = clean(block.text)
+            size = len(text.encode())
+            if size > left:
+                text = await _cut(text, left, context)
+            left = max(0, left - size)
+            blocks.append(TextContent(text=text))
+        else:
+            blocks.append(block)
+    return replace(result, content=tuple(blocks))
+
+
+async def _cut(text: str, bytes_max: int, context: ToolContext) -> str:
+    """Return head and tail of a text; the whole of it is kept as a blob."""
+    key = await context.save(text.encode())
+    head, omitted, tail = head_and_tail(text, bytes_max)
+    note = f"({size_text(omitted, 'byte')} left out; read_file blob:{key} has the whole text)"
+    return "\n".join(part for part in (head, note, tail) if part)

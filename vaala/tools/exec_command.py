@@ -1,0 +1,122 @@
+"""``exec_command``: a shell command, in the foreground or beside the work."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Annotated
+
+import trio
+
+from vaala.permissions.base import Access
+from vaala.tools import limits
+from vaala.tools.base import PreparedCall, RunningCommand, ToolContext, ToolFailure, ToolResult
+from vaala.tools.command_text import command_result, until, until_quiet
+from vaala.tools.declared import DeclaredTool
+from vaala.tools.files import Target, find_target
+from vaala.tools.schema import Arg
+from vaala.tools.text import clean_line, is_clean
+from vaala_executors.process import Command
+from vaala_executors.workspace import Workspace
+from vaala_protocol.calls import CommandDetails
+
+
+@dataclass(frozen=True, slots=True)
+class ExecArguments:
+    command: Annotated[str, Arg(chars_max=limits.COMMAND_CHARS_MAX)]
+    cwd: str = "."
+    timeout_s: Annotated[
+        float | None,
+        Arg("End it after this time", minimum=0.1, maximum=limits.COMMAND_TIMEOUT_S_MAX),
+    ] = None
+    background: Annotated[
+        bool, Arg("Return after its first output; its input stays open for write_stdin")
+    ] = False
+
+
+class ExecCommand(DeclaredTool[ExecArguments]):
+    """Runs in a new session without a terminal.
+
+    In the foreground stdin is empty and the call waits for the end; after
+    `ToolContext.command_foreground_s` the command goes on in the background. In the background
+    stdin is open. A foreground command takes with it what it left running with ``&``.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(
+            "exec_command",
+            "Run a shell command. What runs long goes on in the background, and you are told when "
+            "it ends; what it starts with & ends with it.",
+            ExecArguments,
+        )
+
+    async def plan(self, arguments: ExecArguments, workspace: Workspace) -> PreparedCall:
+        if not arguments.command.strip():
+            raise ToolFailure("exec_command was not run: the command is empty")
+        if not is_clean(arguments.command):
+            # A person allows what they see, and these would hide a part of it.
+            raise ToolFailure(
+                "exec_command was not run: the command holds control characters or marks that "
+                "change the order of text. Write them with printf or $'\\x1b'"
+            )
+        target = await find_target(workspace, arguments.cwd)
+        details = CommandDetails(
+            command=arguments.command,
+            cwd=arguments.cwd,
+            executor=workspace.executor,
+            background=arguments.background,
+        )
+        title = clean_line(arguments.command, limits.TITLE_CHARS_MAX)
+        return PreparedCall(
+            details=details,
+            title=f"Run {title}",
+            access=Access("execute", _subject(arguments, target), target.outside),
+            run=partial(_run, arguments, target, details),
+        )
+
+
+def _subject(arguments: ExecArguments, target: Target) -> str:
+    """Return what a rule names: the command, and where it runs unless in the working directory."""
+    if target.real_path == target.directory or arguments.cwd in (".", "", target.directory):
+        return arguments.command
+    return f"cd {arguments.cwd} && {arguments.command}"
+
+
+async def _run(
+    arguments: ExecArguments, target: Target, details: CommandDetails, context: ToolContext
+) -> ToolResult:
+    await target.confirm(context.workspace)
+    command = await context.commands.start(
+        Command(shell=arguments.command, cwd=arguments.cwd, stdin=arguments.background),
+        text=arguments.command,
+        workspace=context.workspace,
+        call_id=context.call_id,
+        timeout_s=arguments.timeout_s,
+    )
+    try:
+        if arguments.background:
+            await until_quiet(command, limits.COMMAND_FIRST_OUTPUT_S)
+        else:
+            await until(command.wait, context.command_foreground_s)
+    except trio.Cancelled:
+        with trio.move_on_after(limits.COMMAND_END_S, shield=True):
+            await command.end()
+        raise
+    return _told(arguments, details, command, context)
+
+
+def _told(
+    arguments: ExecArguments,
+    details: CommandDetails,
+    command: RunningCommand,
+    context: ToolContext,
+) -> ToolResult:
+    """Hand over what still runs. Nothing is awaited between the look and the hand-over."""
+    note = ""
+    if command.exit is None:
+        command.to_background()
+        took = "" if arguments.background else f"It has taken {context.command_foreground_s:g} s. "
+        note = f"{took}You are told when it ends; write_stdin shows its new output."
+    elif command.timed_out:
+        note = f"The limit was {arguments.timeout_s:g} s."
+    return command_result(command, details, note=note)

@@ -95,6 +95,7 @@ class SqliteBlobWriter(BlobWriter):
         self._committed = False
 
     async def write(self, data: bytes) -> None:
+        self._check_usable()
         self._buffer += data
         if len(self._buffer) >= BLOB_PART_BYTES:
             await self._store(lambda _: None)
@@ -111,10 +112,14 @@ class SqliteBlobWriter(BlobWriter):
                 # What cannot be removed now is removed when the database is opened next.
                 await self._access.write(partial(_discard, self._blob))
 
+    def _check_usable(self) -> None:
+        if not self._usable:
+            state = "has been committed" if self._committed else "was given up"
+            raise ValueError(f"{self._path}/{self._key}: the blob {state}")
+
     async def _store(self, after: Callable[[apsw.Connection], None]) -> None:
         """Store what was gathered and do ``after`` in the same commit."""
-        if not self._usable:
-            raise ValueError(f"{self._path}/{self._key}: the blob was committed or given up")
+        self._check_usable()
         self._usable = False
         blob, start, data = self._blob, self._stored, bytes(self._buffer)
 

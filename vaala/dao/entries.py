@@ -4,6 +4,7 @@ An entry is a JSON object whose ``t`` tells what it is about:
 
     format      {major, minor}: before the first entry of a new version
     session     the header: agent, settings, parent
+    origin      {hash}: the place that this stream was written at; see `vaala.dao.metadata`
     input       pending input, by id
     turn        a turn, by id
     step        a step, by turn and number
@@ -36,6 +37,10 @@ METADATA_STREAM = "metadata"
 
 def format_entry() -> Entry:
     return {"t": "format", "major": FORMAT_MAJOR, "minor": FORMAT_MINOR}
+
+
+def origin_entry(origin: str) -> Entry:
+    return {"t": "origin", "hash": origin}
 
 
 def session_entry(info: SessionInfo) -> Entry:

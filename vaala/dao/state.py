@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from vaala.dao.entries import Entry, merged
+from vaala.dao.entries import FORMAT_MAJOR, FORMAT_MINOR, Entry, merged
 from vaala_protocol.base import Malformed, Value, from_json, to_json
 from vaala_protocol.calls import TERMINAL_CALL_STATES, AgentDetails, CommandDetails
 from vaala_protocol.items import (
@@ -50,6 +50,8 @@ class FileRead(Value, frozen=True, kw_only=True):
 class Head(Value, frozen=True, kw_only=True):
     """The state as a checkpoint stores it."""
 
+    origin: str | None = None
+    """The place that the stream was last written at; grants and queue hold only there."""
     agent: str = ""
     created_at: int = 0
     parent: str | None = None
@@ -114,7 +116,8 @@ class SessionState:
     def checkpoint(self) -> Entry:
         """Return the state as an entry; only between steps, when no item is open."""
         whole = _replace(self.head, queue=tuple(self.queue.values()), client_ids=self.client_ids)
-        return {"t": "checkpoint", "head": to_json(whole)}
+        major, minor = self.format or (FORMAT_MAJOR, FORMAT_MINOR)
+        return {"t": "checkpoint", "major": major, "minor": minor, "head": to_json(whole)}
 
     def apply(self, entry: Mapping[str, Any]) -> Item | None:
         """Fold one entry; return the item that it made or changed, whole.
@@ -135,9 +138,12 @@ class SessionState:
             case "session":
                 self._set(**_header(from_json({**fields, "id": self.session_id}, SessionInfo)))
             case "checkpoint":
-                self._restore(from_json(fields["head"], Head))
+                self.format = _format(fields)
+                self._restore(from_json(fields.get("head"), Head))
             case "format":
-                self.format = (int(fields["major"]), int(fields["minor"]))
+                self.format = _format(fields)
+            case "origin":
+                self._move(_key(fields, "hash"))
             case _:
                 pass
         return None
@@ -150,6 +156,16 @@ class SessionState:
         self.client_ids = dict(head.client_ids)
         self.open = {}
         self.head = _replace(head, queue=(), client_ids={})
+
+    def _move(self, origin: str) -> None:
+        """Note where the stream is written from here on.
+
+        What was allowed, waits, or was seen of files somewhere else does not hold here.
+        """
+        if self.head.origin != origin:
+            self.queue = {}
+            self._set(grants=(), reads={})
+        self._set(origin=origin)
 
     def _input(self, fields: dict[str, Any]) -> None:
         old = self.queue.get(_key(fields, "id"))
@@ -171,6 +187,7 @@ class SessionState:
         usage = self.head.usage
         if turn.state != "running":
             self.open = {}
+        if turn.state != "running" and not (same and old is not None and old.state != "running"):
             usage = dict(usage)
             for model, used in turn.usage.items():
                 usage[model] = usage.get(model, Usage()) + used
@@ -279,6 +296,14 @@ def _header(info: SessionInfo) -> dict[str, Any]:
         "spawned_by": info.spawned_by,
         "settings": info.settings,
     }
+
+
+def _format(fields: Mapping[str, Any]) -> tuple[int, int]:
+    match fields:
+        case {"major": int(major), "minor": int(minor)}:
+            return major, minor
+        case _:
+            raise Malformed("a format without major and minor")
 
 
 def _key(fields: Mapping[str, Any], name: str) -> str:

@@ -1,0 +1,38 @@
+"""A nursery for work that belongs to a block and never outlives or breaks it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+import trio
+
+log = logging.getLogger(__name__)
+
+
+@asynccontextmanager
+async def background() -> AsyncGenerator[trio.Nursery]:
+    """Open a nursery that is cancelled when the block is left.
+
+    What the block raises comes out as it is, not in a group: the tasks in the nursery are fenced.
+    """
+    failure: BaseException | None = None
+    async with trio.open_nursery() as nursery:
+        try:
+            yield nursery
+        except BaseException as error:
+            # Raised again below, outside of the nursery, which would wrap it. A `Cancelled` finds
+            # its scope from there as well: that scope is around both.
+            failure = error
+        nursery.cancel_scope.cancel()
+    if failure is not None:
+        raise failure
+
+
+async def fenced(work: Callable[[], Awaitable[object]], what: str) -> None:
+    """Run ``work``; an exception in it is logged with its traceback and ends nothing else."""
+    try:
+        await work()
+    except Exception:
+        log.exception("%s failed", what)

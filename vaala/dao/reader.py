@@ -1,0 +1,223 @@
+"""`Reader`: what can be asked of a store without changing it."""
+
+from __future__ import annotations
+
+from vaala.dao.archive_write import Sink, write_archive
+from vaala.dao.building import BUILDING_STREAM
+from vaala.dao.conversation_log import ConversationLog
+from vaala.dao.copy_source import CopySource
+from vaala.dao.entries import FORMAT_MAJOR, METADATA_STREAM, ROOT_STREAM
+from vaala.dao.home import Home, Shared
+from vaala.dao.index_db import ROWS, IndexDb
+from vaala.dao.limits import LIST_PAGE_MAX
+from vaala.dao.metadata import Metadata, origin_hash, read_metadata
+from vaala.dao.pages import (
+    ConversationPage,
+    ConversationRow,
+    ListQuery,
+    SearchPage,
+    SearchResult,
+)
+from vaala.dao.row import TITLE_FIELD, first_words, stored_row
+from vaala_protocol.errors import BadRequest, NotFound
+from vaala_storage import errors
+from vaala_storage.names import check_name
+from vaala_storage.records import Query, Record, Scalar
+from vaala_storage.search import Hit
+
+DEFAULT_QUERY = ListQuery()
+
+
+class Reader:
+    """Opens, lists and searches conversations.
+
+    ``read_only``: why nothing may be written through it, None when it may.
+    """
+
+    def __init__(
+        self, shared: Shared, db: IndexDb, *, read_only: str | None, live: bool = True
+    ) -> None:
+        self._shared = shared
+        self._db = db
+        self._read_only = read_only
+        self._live = live
+        self._open: set[str] = set()
+
+    @property
+    def instance(self) -> str:
+        """The id of this run of the runtime."""
+        return self._shared.instance
+
+    async def open(self, conversation_id: str) -> ConversationLog:
+        """Open a conversation; the cost does not depend on its length.
+
+        Raises `NotFound`. One that a newer vaala wrote opens with ``read_only`` telling so.
+        """
+        home, metadata, last = await self._find(conversation_id)
+        if metadata.major > FORMAT_MAJOR:
+            home.read_only = (
+                f"conversation {conversation_id} was written by a newer vaala (format "
+                f"{metadata.major}.{metadata.minor}): upgrade vaala to go on with it"
+            )
+        home.ephemeral = metadata.ephemeral
+        if not home.staged:
+            await self._look_up(home, last)
+        self._open.add(conversation_id)
+        return ConversationLog(home, metadata, last, self._open.discard)
+
+    async def list(
+        self, query: ListQuery = DEFAULT_QUERY, cursor: str | None = None, limit: int = 50
+    ) -> ConversationPage:
+        """Return a page of conversations from the index.
+
+        Raises `BadRequest` for a cursor that does not fit, `StorageError` without an index.
+        """
+        await self._read_behind()
+        try:
+            page = await self._db.records.list(
+                ROWS, _records_query(query), cursor=cursor, limit=_bounded(limit)
+            )
+        except ValueError as error:
+            raise BadRequest(f"this cursor is not one of this list: {error}") from error
+        rows = [shown for record in page.records if (shown := self._shown(record)) is not None]
+        return ConversationPage(tuple(rows), page.cursor, self._is_complete())
+
+    async def search(self, text: str, cursor: str | None = None, limit: int = 20) -> SearchPage:
+        """Return the titles and messages that hold every word of ``text``, best first.
+
+        Raises `BadRequest` for a cursor that does not fit, `StorageError` without an index.
+        """
+        await self._read_behind()
+        try:
+            page = await self._db.search.query(text, cursor=cursor, limit=_bounded(limit))
+        except ValueError as error:
+            raise BadRequest(f"this cursor is not one of this search: {error}") from error
+        groups = list(dict.fromkeys(hit.group for hit in page.hits))
+        records = await self._db.records.mget(ROWS, groups)
+        results = [
+            found for hit in page.hits if (found := self._result(hit, records.get(hit.group)))
+        ]
+        return SearchPage(tuple(results), page.cursor, self._is_complete())
+
+    async def get(self, conversation_id: str) -> ConversationRow | None:
+        """Return a conversation as the list shows it, None when the index has no such row."""
+        await self._read_behind()
+        record = await self._db.records.get(ROWS, conversation_id)
+        return None if record is None else self._shown(record)
+
+    async def export(self, conversation_id: str, sink: Sink) -> None:
+        """Write a conversation as an archive, see `vaala.dao.archive_write`.
+
+        What is appended meanwhile is left out. Raises `NotFound` and what ``sink`` raises.
+        """
+        source = await self._source(conversation_id)
+        await write_archive(source, sink, now=self._shared.clock())
+
+    async def _read_behind(self) -> None:
+        """Bring the index up to date with what was appended; nothing for a mere reader."""
+
+    def _is_complete(self) -> bool:
+        return True
+
+    def _shown(self, record: Record) -> ConversationRow | None:
+        row = stored_row(record)
+        if row is None:
+            return None
+        live = self._live and record.value.get("status") not in ("idle", "failed")
+        return row.shown(record.key, live=live)
+
+    def _result(self, hit: Hit, record: Record | None) -> SearchResult | None:
+        shown = None if record is None else self._shown(record)
+        if shown is None:
+            return None
+        item_id = None if hit.field == TITLE_FIELD else hit.id.partition("/")[2]
+        return SearchResult(shown.info, item_id, hit.snippet)
+
+    def _home(self, conversation_id: str, *, staged: bool) -> Home:
+        origin = origin_hash(self._shared.place, conversation_id)
+        home = Home(self._shared, conversation_id, origin=origin, staged=staged)
+        home.read_only = self._read_only
+        return home
+
+    async def _find(self, conversation_id: str) -> tuple[Home, Metadata, int]:
+        """Return where a conversation is, its record and the sequence of that."""
+        home = self._home(conversation_id, staged=await self._is_staged(conversation_id))
+        try:
+            names = await home.log.streams(conversation_id)
+            if BUILDING_STREAM in names:
+                raise errors.NotFound(f"{conversation_id} is still being made")
+            return (home, *await self._metadata(home, names))
+        except errors.NotFound as error:
+            raise NotFound(f"there is no conversation {conversation_id}") from error
+
+    async def _source(self, conversation_id: str) -> CopySource:
+        home, metadata, _ = await self._find(conversation_id)
+        title = metadata.title or await self._first_words(home)
+        return CopySource(home.log, home.blobs, home.path, metadata, title)
+
+    async def _is_staged(self, conversation_id: str) -> bool:
+        try:
+            check_name(conversation_id)
+        except ValueError as error:
+            raise NotFound(f"there is no conversation {conversation_id[:80]!r}") from error
+        try:
+            await self._shared.staged.log.streams(conversation_id)
+        except errors.NotFound:
+            return False
+        return True
+
+    async def _metadata(self, home: Home, names: tuple[str, ...]) -> tuple[Metadata, int]:
+        """Return the record; a directory that lost it is taken for one from elsewhere."""
+        if METADATA_STREAM not in names:
+            return Metadata(), 0
+        return await read_metadata(home.log, home.path)
+
+    async def _look_up(self, home: Home, metadata_seq: int) -> None:
+        """Take from the row what the metadata does not tell, and see whether it is up to date."""
+        row = await self._shared.index.row(home.path)
+        root_seq = await self._root_seq(home)
+        if row is None or (row.metadata_seq, row.sequence(ROOT_STREAM)) != (metadata_seq, root_seq):
+            self._shared.index.stale(home.path)
+        if row is not None:
+            home.updated_at = row.active_at
+            home.first_words = row.root.first
+        else:
+            home.first_words = await self._first_words(home)
+
+    async def _root_seq(self, home: Home) -> int:
+        try:
+            return await home.log.last(home.path, ROOT_STREAM)
+        except errors.NotFound:
+            return 0
+
+    async def _first_words(self, home: Home) -> str:
+        try:
+            page = await home.log.read(home.path, ROOT_STREAM, limit=FIRST_ENTRIES)
+        except errors.NotFound:
+            return ""
+        return next(filter(None, (first_words(stored.entry) for stored in page.entries)), "")
+
+
+FIRST_ENTRIES = 32
+"""The first message is among these: header, input, turn, message."""
+
+
+def _bounded(limit: int) -> int:
+    return max(1, min(limit, LIST_PAGE_MAX))
+
+
+def _records_query(query: ListQuery) -> Query:
+    where: dict[str, Scalar] = {}
+    if query.archived is not None:
+        where["archived"] = query.archived
+    if query.tag is not None:
+        where["tags"] = query.tag
+    if query.directory is not None:
+        where["directory"] = query.directory
+    if query.status is not None:
+        where["status"] = query.status
+    return Query(
+        order="updated_at" if query.order == "updated" else "key",
+        reverse=query.newest_first,
+        where=where,
+    )

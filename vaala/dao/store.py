@@ -1,0 +1,41 @@
+"""The face of persistence: what the runtime and the front ends use of `vaala.dao`."""
+
+from vaala.dao.conversation_log import ConversationLog
+from vaala.dao.errors import BadArchive, NewerFormat, StoreLocked
+from vaala.dao.opening import open_memory_store, open_store, open_store_readonly
+from vaala.dao.owner import Store
+from vaala.dao.pages import (
+    ConversationPage,
+    ConversationRow,
+    ItemPage,
+    ListQuery,
+    ReindexReport,
+    SearchPage,
+    SearchResult,
+    StepPage,
+    TurnPage,
+)
+from vaala.dao.reader import Reader
+from vaala.dao.session_log import SessionLog
+
+__all__ = [
+    "BadArchive",
+    "ConversationLog",
+    "ConversationPage",
+    "ConversationRow",
+    "ItemPage",
+    "ListQuery",
+    "NewerFormat",
+    "Reader",
+    "ReindexReport",
+    "SearchPage",
+    "SearchResult",
+    "SessionLog",
+    "StepPage",
+    "Store",
+    "StoreLocked",
+    "TurnPage",
+    "open_memory_store",
+    "open_store",
+    "open_store_readonly",
+]

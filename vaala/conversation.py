@@ -144,9 +144,10 @@ class Conversation(Actor):
             return self._workspace
         self._opening_workspace = self._opening_workspace or trio.Lock()
         async with self._opening_workspace:
-            opened = self._workspace or await self.children.start(self._hold_workspace)
-            self._workspace = opened
-            return opened
+            if self._workspace is None:
+                opened: Workspace = await self.children.start(self._hold_workspace)
+                self._workspace = opened
+            return self._workspace
 
     async def _hold_workspace(self, task_status: trio.TaskStatus[Workspace]) -> None:
         if not self.locations:

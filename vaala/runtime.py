@@ -50,15 +50,20 @@ class Runtime:
         On leaving, also by an error or a cancel, running turns are interrupted, everything is
         written down and processes are ended; what has not ended by then is cancelled.
         """
+        failure: Exception | None = None
         async with trio.open_nursery() as nursery:
             runtime = Runtime(nursery, store, definitions, executors)
             nursery.start_soon(runtime.keep_house)
             try:
                 yield runtime
+            except Exception as error:  # raised below, bare: the nursery would put it in a group
+                failure = error
             finally:
                 with trio.CancelScope(shield=True):
                     await runtime.stop()
                 nursery.cancel_scope.cancel()
+        if failure is not None:
+            raise failure
 
     async def create_conversation(
         self,

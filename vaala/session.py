@@ -363,6 +363,7 @@ class Session(Actor):
                 session_id=self.id,
                 events=CommandNews(self),
                 open_blob=self.files.open_blob,
+                now_ms=now_ms,
             )
         return self._commands
 

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager
 from typing import Generic, TypeVar
 
-import outcome
 import trio
 
 from vaala.actor import Actor
@@ -24,22 +23,23 @@ log = logging.getLogger(__name__)
 
 
 class _Slot(Generic[A]):
-    __slots__ = ("actor", "ended", "opened", "result")
+    __slots__ = ("actor", "ended", "failure", "settled")
 
     def __init__(self) -> None:
         self.actor: A | None = None
-        self.result: outcome.Outcome[A] | None = None
-        self.opened = trio.Event()
+        self.failure: Exception | None = None
+        self.settled = trio.Event()
         self.ended = trio.Event()
 
     def open(self, actor: A) -> None:
         self.actor = actor
-        self.settle(outcome.Value(actor))
+        self.settled.set()
 
-    def settle(self, result: outcome.Outcome[A]) -> None:
-        if self.result is None:
-            self.result = result
-            self.opened.set()
+    def fail(self, failure: Exception) -> None:
+        """Tell those who wait for the opening; nothing when it has succeeded or failed before."""
+        if not self.settled.is_set():
+            self.failure = failure
+            self.settled.set()
 
 
 class Table(Generic[A]):
@@ -83,18 +83,18 @@ class Table(Generic[A]):
             if slot.actor is not None and slot.actor.stopping:
                 await slot.ended.wait()
                 continue
-            await slot.opened.wait()
-            assert slot.result is not None
-            actor = slot.result.unwrap()
-            if not actor.stopping:
-                return actor
+            await slot.settled.wait()
+            if slot.failure is not None:
+                raise slot.failure
+            if slot.actor is not None and not slot.actor.stopping:
+                return slot.actor
 
     async def close(self, key: str) -> None:
         """Stop an actor and wait until it has ended; nothing when it is not open."""
         slot = self._slots.get(key)
         if slot is None:
             return
-        await slot.opened.wait()
+        await slot.settled.wait()
         if slot.actor is not None:
             slot.actor.stop()
         await slot.ended.wait()
@@ -106,18 +106,18 @@ class Table(Generic[A]):
         except* Exception as group:
             self._contain(key, slot, group)
         finally:
-            slot.settle(outcome.Error(Stopping(f"{key}: the runtime is closing")))
+            slot.fail(Stopping(f"{key}: the runtime is closing"))
             del self._slots[key]
             slot.ended.set()
 
     def _contain(self, key: str, slot: _Slot[A], group: ExceptionGroup[Exception]) -> None:
         cause = _first(group)
         if slot.actor is None and isinstance(cause, Refused):
-            slot.settle(outcome.Error(cause))
+            slot.fail(cause)
             return
         what = "crashed; it reopens from its log" if slot.actor else "could not be opened"
         log.error("%s %s", key, what, exc_info=group)
-        slot.settle(outcome.Error(Stopping(f"{key}: {what}: {type(cause).__name__}: {cause}")))
+        slot.fail(Stopping(f"{key}: {what}: {type(cause).__name__}: {cause}"))
         if self._crashed is not None:
             self._crashed(key, cause)
 

@@ -6,6 +6,7 @@ Only standard library here, and nothing heavy of it: `vaala --help` must cost ne
 from __future__ import annotations
 
 from dataclasses import dataclass
+from keyword import iskeyword
 from typing import Literal, TypeAlias
 
 Complete: TypeAlias = Literal["", "file", "directory"]
@@ -28,7 +29,8 @@ class Option:
 
     @property
     def field(self) -> str:
-        return self.name.removeprefix("--").replace("-", "_")
+        name = self.name.removeprefix("--").replace("-", "_")
+        return f"{name}_" if iskeyword(name) else name
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +48,8 @@ class Argument:
 class Command:
     name: str
     summary: str
-    module: str
-    """Holds ``main(arguments: argparse.Namespace) -> int``; imported when the command runs."""
+    entry: str
+    """``module:function``; imported when the command runs, called with an argparse Namespace."""
     arguments: tuple[Argument, ...] = ()
     options: tuple[Option, ...] = ()
     more: str = ""
@@ -66,7 +68,7 @@ YES = Option("--yes", "do not ask", short="-y")
 RUN = Command(
     "run",
     "give an agent a prompt and print its answer",
-    "vaala.cli.run",
+    "vaala.cli.run:main",
     arguments=(
         Argument("PROMPT", "what to do; - stands for what comes on stdin", count="any"),
     ),
@@ -98,7 +100,7 @@ RUN = Command(
 COMMANDS: tuple[Command, ...] = (
     RUN,
     Command(
-        "list", "list conversations, newest first", "vaala.cli.listing",
+        "list", "list conversations, newest first", "vaala.cli.listing:main",
         options=(
             LIMIT,
             Option("--cwd", "only those that work in this directory", "DIR", short="-C",
@@ -106,25 +108,25 @@ COMMANDS: tuple[Command, ...] = (
             JSON, DATA_DIR,
         ),
     ),
-    Command("show", "print a conversation", "vaala.cli.show", (ID,), (JSON, DATA_DIR)),
+    Command("show", "print a conversation", "vaala.cli.show:main", (ID,), (JSON, DATA_DIR)),
     Command(
-        "search", "find conversations by words in titles and messages", "vaala.cli.search",
+        "search", "find conversations by words in titles and messages", "vaala.cli.search:main",
         (Argument("TEXT", "words that must all occur", count="some"),), (LIMIT, JSON, DATA_DIR),
     ),
-    Command("delete", "delete a conversation for good", "vaala.cli.delete", (ID,),
+    Command("delete", "delete a conversation for good", "vaala.cli.delete:main", (ID,),
             (YES, DATA_DIR)),
     Command(
-        "export", "write a conversation to an archive", "vaala.cli.transfer",
+        "export", "write a conversation to an archive", "vaala.cli.transfer:export",
         (ID, Argument("FILE", "the archive (default: ID.tar.gz); - is stdout", count="optional",
                       complete="file")),
         (DATA_DIR,),
     ),
-    Command("import", "add a conversation from an archive", "vaala.cli.transfer",
+    Command("import", "add a conversation from an archive", "vaala.cli.transfer:import_",
             (Argument("FILE", "an archive that export wrote", complete="file"),), (DATA_DIR,)),
     Command("reindex", "rebuild the index of lists and search from the conversations",
-            "vaala.cli.reindex", (), (DATA_DIR,)),
+            "vaala.cli.reindex:main", (), (DATA_DIR,)),
     Command(
-        "completion", "print the completion script of a shell", "vaala.cli.completion",
+        "completion", "print the completion script of a shell", "vaala.cli.completion:main",
         (Argument("SHELL", "bash, zsh or fish", choices=("bash", "zsh", "fish")),),
         more="For example: vaala completion bash > "
         "~/.local/share/bash-completion/completions/vaala",

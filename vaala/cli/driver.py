@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import signal
-import sys
-from collections.abc import AsyncIterable, AsyncIterator, Sequence
+from collections.abc import AsyncIterable, Sequence
 from dataclasses import dataclass
 
 import trio
 
 from vaala.cli.approver import Approver
 from vaala.cli.exits import DONE, FAILED, INTERRUPTED, REFUSED, UNREACHABLE
-from vaala.cli.output import STDERR, Output
+from vaala.cli.output import Output
 from vaala.cli.progress import Progress, Update, View
 from vaala.handle import ConversationHandle
 from vaala.requests import TurnResult
@@ -23,7 +21,7 @@ CATCH_UP_S = 5.0
 _LIMITS = frozenset({"max_tokens", "max_steps", "budget", "loop", "refusal"})
 
 
-@dataclass
+@dataclass(frozen=True, slots=True)
 class Driver:
     conversation: ConversationHandle
     view: View
@@ -32,12 +30,8 @@ class Driver:
     approver: Approver
     settings: Settings | None
     """Laid over what the conversation runs with, for these prompts only."""
-    signal: int = 0
-    """The signal that ended the run."""
 
-    async def run(
-        self, prompts: Sequence[str], updates: AsyncIterable[Update], signals: AsyncIterator[int]
-    ) -> int:
+    async def run(self, prompts: Sequence[str], updates: AsyncIterable[Update]) -> int:
         """Run the prompts until one does not end well; return the exit code.
 
         Raises `ReaderGone` (in a group) when nobody reads the answer any more. Cancel: the turn
@@ -45,25 +39,30 @@ class Driver:
         """
         code = DONE
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(self.output.run)
             nursery.start_soon(self._watch, updates)
             nursery.start_soon(self.approver.run)
-            nursery.start_soon(self._heed, signals, nursery.cancel_scope)
             for prompt in prompts:
                 code = await self._prompt(prompt)
                 if code != DONE:
                     break
-            await self.output.drain()
             nursery.cancel_scope.cancel()
-        return 128 + self.signal if self.signal else code
+        return code
+
+    async def interrupt_turn(self) -> bool:
+        """Interrupt the running turn, without waiting for its end; False when none runs."""
+        turn_id = self.progress.running
+        if turn_id is None or not await self.conversation.interrupt(turn_id):
+            return False
+        self.view.note("interrupting; Ctrl-C again to quit at once")
+        return True
 
     async def _prompt(self, prompt: str) -> int:
         result = await self.conversation.run(prompt, settings=self.settings)
         with trio.move_on_after(CATCH_UP_S):
             await self.progress.wait_ended(result.turn.id)
         code = self._code(result.turn)
-        self._explain(result, code)
         self.view.end(result.text, result.turn, code)
+        self._explain(result, code)
         return code
 
     def _code(self, turn: TurnInfo) -> int:
@@ -80,7 +79,7 @@ class Driver:
     def _explain(self, result: TurnResult, code: int) -> None:
         """Tell in one line why it did not end well."""
         if self.approver.refused:
-            calls = ", ".join(self.approver.refused)
+            calls = ", ".join(dict.fromkeys(self.approver.refused))
             self.view.note(
                 f"vaala: rejected, since nobody could be asked: {calls}. "
                 "Allow it with --allow, or choose a --mode (auto-edit, full)"
@@ -94,17 +93,3 @@ class Driver:
             await self.output.wait_room()
             self.progress.update(update)
             self.view.update(update)
-
-    async def _heed(self, signals: AsyncIterator[int], scope: trio.CancelScope) -> None:
-        """The first Ctrl-C interrupts the turn; the second, and other signals, end the run."""
-        async for received in signals:
-            turn_id = self.progress.running
-            if received == signal.SIGINT and turn_id is not None and not self.signal:
-                self.signal = received
-                self.output.put(STDERR, "\n" if sys.stderr.isatty() else "")
-                self.view.note("interrupting; again to quit at once")
-                await self.conversation.interrupt(turn_id)
-                continue
-            self.signal = received
-            scope.cancel()
-            return

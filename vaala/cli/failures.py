@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import logging
+import os
+import traceback
 from collections.abc import Awaitable, Callable
 
 import trio
 
 from vaala.cli.exits import FAILED, INTERRUPTED, UNREACHABLE, USAGE, CommandFailed
+from vaala.cli.logs import open_log
 from vaala.cli.output import ReaderGone
 from vaala.config.errors import ConfigError
 from vaala.dao.errors import StoreLocked
@@ -20,12 +23,19 @@ log = logging.getLogger(__name__)
 def run_program(program: Callable[[], Awaitable[int]]) -> int:
     """Return the program's exit code; raises `CommandFailed`, and `BrokenPipeError` as it is.
 
-    A bug goes through with its traceback.
+    A bug is told in one line; its traceback goes to the log.
     """
-    try:
-        return trio.run(program, strict_exception_groups=True)
-    except BaseException as error:
-        raise mapped(error) from error
+    with open_log(os.environ) as handler:
+        try:
+            return trio.run(program)
+        except BaseException as error:
+            known = mapped(error)
+            if isinstance(known, CommandFailed | BrokenPipeError):
+                raise known from error
+            log.critical("the command failed", exc_info=error)
+            if handler.failed:
+                traceback.print_exception(error)
+            return FAILED
 
 
 def mapped(error: BaseException) -> BaseException:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from vaala.config.paths import state_directory
@@ -20,10 +21,10 @@ class LogFile(logging.FileHandler):
     def __init__(self, path: Path) -> None:
         super().__init__(path, encoding="utf-8", delay=True)
         self.path = path
-        self.used = False
+        self.failed = False
+        """A record could not be written."""
 
     def _open(self):  # type: ignore[no-untyped-def] # the library's own type is private
-        self.used = True
         self.path.parent.mkdir(parents=True, exist_ok=True)
         if self.path.exists() and self.path.stat().st_size > LOG_BYTES_MAX:
             self.path.replace(self.path.with_suffix(".old.log"))
@@ -32,6 +33,7 @@ class LogFile(logging.FileHandler):
 
     def handleError(self, record: logging.LogRecord) -> None:
         """A log that cannot be written is no reason to fail, or to print a traceback."""
+        self.failed = True
 
 
 class BugPointer(logging.Handler):
@@ -48,14 +50,20 @@ class BugPointer(logging.Handler):
         print(f"vaala: bug: {text}; see {self._path}", file=sys.stderr)
 
 
-def open_log(environ: Mapping[str, str]) -> LogFile:
-    """Send the log of this process to the user's file, warnings and worse."""
+@contextmanager
+def open_log(environ: Mapping[str, str]) -> Generator[LogFile]:
+    """Send what this process logs, warnings and worse, to the user's file while the block runs."""
     handler = LogFile(state_directory(environ) / "vaala.log")
     handler.setFormatter(
         logging.Formatter("%(asctime)s %(process)d %(levelname)s %(name)s: %(message)s")
     )
+    pointer = BugPointer(handler.path)
     root = logging.getLogger()
-    root.setLevel(logging.WARNING)
     root.addHandler(handler)
-    root.addHandler(BugPointer(handler.path))
-    return handler
+    root.addHandler(pointer)
+    try:
+        yield handler
+    finally:
+        root.removeHandler(pointer)
+        root.removeHandler(handler)
+        handler.close()

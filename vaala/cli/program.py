@@ -65,8 +65,8 @@ def _command(name: str, words: Sequence[str]) -> int:
         if command is None:
             raise unknown_command(name)
         arguments = parse(command, words)
-        module = importlib.import_module(command.module)
-        code: int = module.main(arguments)
+        module, _, function = command.entry.partition(":")
+        code: int = getattr(importlib.import_module(module), function)(arguments)
         return code
     except CommandFailed as error:
         print(f"vaala: {error.message}", file=sys.stderr)

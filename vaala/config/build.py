@@ -56,6 +56,9 @@ def build_config(directory: Path, environ: Mapping[str, str]) -> Config:
         providers=tuple(_provider(name, section, environ) for name, section in sections.items()),
         default_model=models[1].default,
         unusable=_unusable(sections, environ),
+        key_variables=tuple(
+            section.api_key_env for section in sections.values() if section.api_key_env
+        ),
     )
 
 

@@ -22,6 +22,8 @@ class Config:
     default_model: str | None = None
     unusable: Mapping[str, str] = field(default_factory=dict[str, str])
     """Providers that cannot be used now, by name, each with the reason and the way out."""
+    key_variables: tuple[str, ...] = ()
+    """Environment variables that hold keys: no command that an agent runs may see them."""
 
 
 def default_instructions() -> str:

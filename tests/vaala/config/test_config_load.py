@@ -69,6 +69,7 @@ def test_providers_become_dataclasses_in_the_order_of_the_file(tmp_path: Path) -
 def test_a_key_that_is_not_set_makes_its_provider_unusable_and_no_other(tmp_path: Path) -> None:
     config = load_config(_write(tmp_path, providers=PROVIDERS), {})
     assert config.unusable == {"hosted": "the environment variable HOSTED_KEY is not set"}
+    assert config.key_variables == ("HOSTED_KEY",)
 
 
 def test_an_agent_takes_what_its_section_says(tmp_path: Path) -> None:

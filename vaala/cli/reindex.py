@@ -1,0 +1,40 @@
+"""`vaala reindex`: lists and search anew, from the conversations."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from functools import partial
+
+from vaala.cli.exits import DONE, FAILED
+from vaala.cli.failures import run_program
+from vaala.cli.wiring import open_writer
+from vaala.dao.pages import ReindexReport
+
+
+def main(arguments: Namespace) -> int:
+    return run_program(partial(_reindex, arguments))
+
+
+async def _reindex(arguments: Namespace) -> int:
+    async with open_writer(arguments) as store:
+        report = await store.reindex(_progress if sys.stderr.isatty() else None)
+    if sys.stderr.isatty():
+        print("\r\x1b[K", end="", file=sys.stderr)
+    print(_text(report))
+    return FAILED if report.unreadable else DONE
+
+
+def _progress(done: int, total: int | None) -> None:
+    of = f" of {total:,}" if total is not None else ""
+    print(f"\r{done:,}{of} conversations", end="", file=sys.stderr, flush=True)
+
+
+def _text(report: ReindexReport) -> str:
+    lines = [f"{report.conversations:,} conversations indexed"]
+    if report.removed:
+        lines.append(f"{report.removed:,} rows removed whose conversation is gone")
+    if report.damaged:
+        lines.append(f"{report.damaged:,} conversations have a gap in their log")
+    lines += [f"cannot be read: {one}" for one in report.unreadable]
+    return "\n".join(lines)

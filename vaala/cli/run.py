@@ -1,0 +1,148 @@
+"""`vaala run`: prompts in, an answer out."""
+
+from __future__ import annotations
+
+import os
+from argparse import Namespace
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import trio
+
+from vaala.cli.approver import Approver
+from vaala.cli.conversations import find_id, newest_id
+from vaala.cli.driver import Driver
+from vaala.cli.exits import FAILED, USAGE, CommandFailed
+from vaala.cli.failures import run_program
+from vaala.cli.interrupts import Interrupts, heed_signals
+from vaala.cli.json_view import JsonView, error_line
+from vaala.cli.output import STDERR, Output
+from vaala.cli.progress import Progress, View
+from vaala.cli.prompts import read_prompts
+from vaala.cli.terminal import open_terminal
+from vaala.cli.text_view import TextView
+from vaala.cli.wiring import User, data_dir, open_user
+from vaala.config import DEFAULT_AGENT
+from vaala.handle import ConversationHandle
+from vaala_protocol.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A conversation to run prompts in."""
+
+    conversation: ConversationHandle
+    settings: Settings | None
+    """For these prompts only; None: what the conversation has."""
+    model_line: str
+
+
+def main(arguments: Namespace) -> int:
+    try:
+        prompts = read_prompts(arguments)
+        _check(arguments)
+        return run_program(partial(_run, arguments, prompts))
+    except CommandFailed as error:
+        if arguments.json:
+            print(error_line(error.message, error.code))
+        raise
+
+
+def _check(arguments: Namespace) -> None:
+    goes_on = arguments.conversation is not None or arguments.continue_
+    if arguments.conversation is not None and arguments.continue_:
+        raise CommandFailed("give --continue or --conversation, not both", USAGE)
+    if goes_on and arguments.agent is not None:
+        raise CommandFailed("--agent is for a new conversation; this one has its agent", USAGE)
+    if arguments.cwd is not None and not Path(arguments.cwd).is_dir():
+        raise CommandFailed(f"--cwd {arguments.cwd}: no such directory", USAGE)
+
+
+async def _run(arguments: Namespace, prompts: Sequence[str]) -> int:
+    code = FAILED
+    async with heed_signals() as interrupts:
+        code = await _in_runtime(arguments, prompts, interrupts)
+    return 128 + interrupts.received if interrupts.received else code
+
+
+async def _in_runtime(arguments: Namespace, prompts: Sequence[str], interrupts: Interrupts) -> int:
+    async with AsyncExitStack() as stack:
+        output = Output()
+        nursery = await stack.enter_async_context(trio.open_nursery())
+        nursery.start_soon(output.run)
+        terminal = stack.enter_context(open_terminal())
+        user = await stack.enter_async_context(
+            open_user(data_dir(arguments), allow=arguments.allow or ())
+        )
+        job = await _job(user, arguments)
+        conversation = job.conversation
+        updates = await stack.enter_async_context(conversation.subscribe())
+        progress = Progress(conversation.id)
+        view: View = JsonView(output) if arguments.json else TextView(conversation.id, output)
+        view.note(job.model_line)
+        approver = Approver(conversation, progress, terminal, partial(output.put, STDERR))
+        driver = Driver(conversation, view, output, progress, approver, job.settings)
+        interrupts.target = driver
+        code = await driver.run(prompts, updates)
+        await output.drain()
+        nursery.cancel_scope.cancel()
+        return code
+
+
+async def _job(user: User, arguments: Namespace) -> Job:
+    given = Settings(model=arguments.model, mode=arguments.mode)
+    if arguments.conversation is None and not arguments.continue_:
+        return await _new(user, arguments, given)
+    return await _going_on(user, arguments, given)
+
+
+async def _new(user: User, arguments: Namespace, given: Settings) -> Job:
+    name: str = arguments.agent or DEFAULT_AGENT
+    agent = user.runtime.definitions.agent(name)
+    line = await _model_line(user, given.model, agent.settings.model, f"agent {name}")
+    conversation = await user.runtime.create_conversation(
+        directory=directory(arguments), agent=name, settings=given
+    )
+    return Job(conversation, None, line)
+
+
+async def _going_on(user: User, arguments: Namespace, given: Settings) -> Job:
+    store = user.runtime.store
+    if arguments.conversation is not None:
+        conversation_id = await find_id(store, arguments.conversation)
+    else:
+        conversation_id = await newest_id(store, directory(arguments))
+    conversation = await user.runtime.open_conversation(conversation_id)
+    actor = await user.runtime.conversation(conversation_id)
+    if arguments.conversation is not None and arguments.cwd is not None:
+        await conversation.update(directory=directory(arguments))
+    elif actor.log.foreign:
+        raise CommandFailed(
+            f"conversation {conversation_id} was copied or imported: say with --cwd in which "
+            "directory it works here", USAGE,
+        )  # fmt: skip
+    root = await actor.root()
+    agent = user.runtime.definitions.agent(root.info.agent)
+    settings = root.state.head.settings.over(agent.settings)
+    line = await _model_line(user, given.model, settings.model, "this conversation")
+    return Job(conversation, given if given != Settings() else None, line)
+
+
+async def _model_line(user: User, given: str | None, own: str | None, owner: str) -> str:
+    """Say which model will run, and why; raises `BadRequest` when none can."""
+    model, why = await user.models.resolve(given or own)
+    if given is not None:
+        return f"model {model.name}: --model"
+    return why if own is None else f"model {model.name}: {owner}"
+
+
+def directory(arguments: Namespace) -> str:
+    """Return the directory to work in; raises `CommandFailed` when this one is gone."""
+    try:
+        return os.path.realpath(arguments.cwd or os.getcwd())
+    except FileNotFoundError as error:
+        text = "the working directory does not exist any more: name one with --cwd"
+        raise CommandFailed(text, USAGE) from error

@@ -1,0 +1,90 @@
+"""The user's runtime: their data, configuration and keys around the same objects as everywhere."""
+
+from __future__ import annotations
+
+import os
+from argparse import Namespace
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from vaala.config import Config, config_directory, data_directory, load_config
+from vaala.dao.opening import open_store, open_store_readonly
+from vaala.dao.reader import Reader
+from vaala.dao.store import Store
+from vaala.embed import open_runtime
+from vaala.models.base import Models
+from vaala.models.choose import KEY_ORDER
+from vaala.models.set import open_models
+from vaala.permissions.policy import ModeGate
+from vaala.permissions.rules import parse_rules
+from vaala.runtime import Runtime
+from vaala_executors.local import LocalExecutor
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """An open runtime, and what it was made of."""
+
+    runtime: Runtime
+    models: Models
+    config: Config
+
+
+def data_dir(arguments: Namespace) -> Path:
+    given: str | None = arguments.data_dir
+    return Path(given).expanduser().absolute() if given else data_directory(os.environ)
+
+
+@asynccontextmanager
+async def open_user(
+    data: Path, *, allow: Sequence[str] = (), environ: Mapping[str, str] = os.environ
+) -> AsyncGenerator[User]:
+    """Open the user's runtime; ``allow`` are permission rules for all of its sessions.
+
+    Raises `ConfigError`, `BadRequest` for a rule that is none, `StoreLocked` when another runtime
+    owns the data directory.
+    """
+    config = load_config(config_directory(environ), environ)
+    gate = ModeGate(parse_rules(allow))
+    async with (
+        open_store(data) as store,
+        open_models(
+            config.providers,
+            environ,
+            default=config.default_model,
+            unusable=config.unusable,
+        ) as models,
+        LocalExecutor(strip=secret_variables(config)) as executor,
+        open_runtime(
+            storage=store,
+            models=models,
+            gate=gate,
+            executors={executor.name: executor},
+            agents=config.agents,
+        ) as runtime,
+    ):
+        async for _ in executor.left_over():
+            pass  # a run that was killed left it behind; ending it is all there is to do
+        yield User(runtime, models, config)
+
+
+def secret_variables(config: Config) -> tuple[str, ...]:
+    """Return the variables of keys: a command of an agent must not be able to read them."""
+    keys = (name for name in KEY_ORDER if name.endswith("_API_KEY"))
+    return (*keys, *config.key_variables)
+
+
+@asynccontextmanager
+async def open_reader(arguments: Namespace) -> AsyncGenerator[Reader]:
+    """Open the user's data for reading, also while a runtime owns it."""
+    async with open_store_readonly(data_dir(arguments)) as reader:
+        yield reader
+
+
+@asynccontextmanager
+async def open_writer(arguments: Namespace) -> AsyncGenerator[Store]:
+    """Open the user's data as its owner; raises `StoreLocked`."""
+    async with open_store(data_dir(arguments)) as store:
+        yield store

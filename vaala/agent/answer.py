@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from vaala import limits
 from vaala.changes import now_ms, replace
@@ -30,6 +31,9 @@ from vaala_protocol.calls import OtherDetails
 from vaala_protocol.ids import new_id
 from vaala_protocol.items import AssistantMessage, Item, Private, Reasoning, ToolCall
 from vaala_protocol.settings import Usage
+
+
+Said = TypeVar("Said", AssistantMessage, Reasoning)
 
 
 @dataclass(slots=True)
@@ -99,6 +103,7 @@ class AnswerBuilder:
     def answer(self, *, partial: bool) -> Answer:
         """Return what came; its items are not live any more. ``partial``: the stream broke."""
         self._close_open(partial=partial)
+        self._keep_private()
         items = [self._with_private(item) for item in self._said]
         calls = [
             replace(call, private=self._private.get(index), completed_at=None)
@@ -118,16 +123,12 @@ class AnswerBuilder:
         for item in (*self._said, *self._calls.values()):
             self._live.drop(item.id)
 
-    def _say(self, kind: type[AssistantMessage] | type[Reasoning], text: str) -> None:
+    def _say(self, kind: type[Said], text: str) -> None:
         if not text:
             return
         if not isinstance(self._open, kind):
             self._close_open(partial=False)
-            place = self._place
-            self._open = kind(
-                id=new_id(), at=place.next_at(), created_at=now_ms(), turn_id=place.turn_id,
-                step=place.step, session_id=place.session_id,
-            )  # fmt: skip
+            self._open = self._new(kind)
             self._live.show(self._open, "text")
             self._size = 0
         self._size += len(text)
@@ -141,6 +142,20 @@ class AnswerBuilder:
         text = self._live.text(item.id)
         text = cut(text, limits.ANSWER_BYTES_MAX)
         self._said.append(replace(item, text=text, partial=partial, completed_at=now_ms()))
+
+    def _keep_private(self) -> None:
+        """Opaque data of an answer that has no text still needs an item to be kept in."""
+        if "message" in self._private and not any(
+            isinstance(item, AssistantMessage) for item in self._said
+        ):
+            self._said.append(self._new(AssistantMessage))
+
+    def _new(self, kind: type[Said]) -> Said:
+        place = self._place
+        return kind(
+            id=new_id(), at=place.next_at(), created_at=now_ms(), turn_id=place.turn_id,
+            step=place.step, session_id=place.session_id,
+        )  # fmt: skip
 
     def _start_call(self, index: int, name: str) -> None:
         self._close_open(partial=False)

@@ -3,7 +3,8 @@
 `TextCleaner` works on a stream, `clean` on a whole. What a terminal would obey is taken out:
 escape sequences, window titles and clipboard writes (OSC) among them. NUL becomes "␀", since it
 separates names in much output; bidirectional controls, which can make text read as what it is
-not, become ``\\u202e`` and the like; other controls vanish, but for tab, newline and carriage return.
+not, become ``\\u202e`` and the like; the other controls but tab, newline and carriage return
+vanish.
 """
 
 from __future__ import annotations

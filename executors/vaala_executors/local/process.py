@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import fcntl
-import math
 import os
-import selectors
 import signal
 import socket
-import struct
-import termios
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
 import trio
 
-from vaala_executors.limits import CHUNK_BYTES_MAX, DRAIN_SECONDS, END_MARGIN_SECONDS
+from vaala_executors.limits import END_MARGIN_SECONDS
 from vaala_executors.local.left_over import end_marked
+from vaala_executors.local.outflow import Outflow, wait_open
 from vaala_executors.local.supervisor.wire import EXITED, GRACE_SECONDS, KILL_SECONDS, RECORD
 from vaala_executors.process import Exit, Process
 
@@ -37,7 +33,7 @@ class Streams:
 
 
 class LocalProcess(Process):
-    """Output is pulled: when nobody iterates it, the pipe fills and the command waits.
+    """When nobody iterates the output, the command waits (see `Outflow`).
 
     The exit record stays unread in the line until `end`, so any number of tasks can see it.
     """
@@ -53,7 +49,6 @@ class LocalProcess(Process):
     ) -> None:
         self._pid = pid
         self._line = line
-        self._output = streams.output
         self._stdin = streams.stdin
         self._pty = streams.pty
         self._marker = marker
@@ -63,41 +58,14 @@ class LocalProcess(Process):
         self._watching = trio.Lock()
         self._ending = trio.Lock()
         self._writing = trio.Lock()
-        self._either = selectors.DefaultSelector()
-        """Readable when output is or the line is: one descriptor to wait for, and no task."""
-        self._either.register(self._output, selectors.EVENT_READ)
-        self._either.register(line, selectors.EVENT_READ)
+        self._outflow = Outflow(streams.output, line, self._look, self.wait)
 
     @property
     def pid(self) -> int:
         return self._pid
 
-    async def output(self) -> AsyncIterator[bytes]:
-        """Yield pieces of at most 64 KiB; see `Process.output`.
-
-        What lay in the pipe when the exit was seen is always yielded; what others write later
-        only during the drain.
-        """
-        owed = 0
-        drained_at = math.inf
-        while not self._closed:
-            chunk = self._read()
-            if chunk is None:
-                owed = 0
-                if not await self._more(drained_at):
-                    return
-            elif chunk:
-                owed -= len(chunk)
-                await trio.lowlevel.checkpoint()
-                yield chunk
-            else:
-                await self.wait()
-                return
-            if drained_at == math.inf and self._look() is not None:
-                drained_at = trio.current_time() + DRAIN_SECONDS
-                owed = self._readable_bytes()
-            elif owed <= 0 and trio.current_time() >= drained_at:
-                return
+    def output(self) -> AsyncIterator[bytes]:
+        return self._outflow
 
     async def write(self, data: bytes) -> None:
         """Write all; cancel: a part may have been written."""
@@ -109,7 +77,7 @@ class LocalProcess(Process):
                 try:
                     view = view[os.write(self._stdin, view) :]
                 except BlockingIOError:
-                    await _wait(trio.lowlevel.wait_writable, self._stdin)
+                    await wait_open(trio.lowlevel.wait_writable, self._stdin)
                 except OSError as error:  # a PTY says EIO
                     raise BrokenPipeError(f"process {self._pid} has ended") from error
         await trio.lowlevel.checkpoint()
@@ -125,8 +93,8 @@ class LocalProcess(Process):
             await trio.lowlevel.checkpoint()
 
     async def resize(self, columns: int, rows: int) -> None:
-        if self._pty and not self._closed:
-            termios.tcsetwinsize(self._output, (rows, columns))
+        if self._pty:
+            self._outflow.resize(columns, rows)
         await trio.lowlevel.checkpoint()
 
     def send_signal(self, name: Literal["INT", "TERM", "KILL", "HUP"]) -> None:
@@ -140,7 +108,7 @@ class LocalProcess(Process):
         while (found := self._look()) is None:
             async with self._watching:  # only one task may wait for a descriptor
                 if self._look() is None:
-                    await _wait(trio.lowlevel.wait_readable, self._line)
+                    await wait_open(trio.lowlevel.wait_readable, self._line)
         await trio.lowlevel.checkpoint()
         return found
 
@@ -159,18 +127,9 @@ class LocalProcess(Process):
             await self.end()
         finally:
             self._close_stdin()
-            if not self._closed:
-                trio.lowlevel.notify_closing(self._either.fileno())
-                self._either.close()
-                trio.lowlevel.notify_closing(self._output)
-                trio.lowlevel.notify_closing(self._line)
-                os.close(self._output)
-                self._output = -1
-                self._line.close()
-
-    @property
-    def _closed(self) -> bool:
-        return self._output < 0
+            self._outflow.close()
+            trio.lowlevel.notify_closing(self._line)
+            self._line.close()
 
     async def _end_tree(self) -> None:
         with suppress(OSError):  # the supervisor is gone: seen below
@@ -216,40 +175,8 @@ class LocalProcess(Process):
             self._exit = Exit(code=None, signal=signal.SIGKILL)
         return self._exit
 
-    def _read(self) -> bytes | None:
-        """Return a piece, b"" at the end, None when there is nothing now."""
-        try:
-            return os.read(self._output, CHUNK_BYTES_MAX)
-        except BlockingIOError:
-            return None
-        except OSError:
-            return b""  # EIO: the last process has closed its side of the PTY
-
-    def _readable_bytes(self) -> int:
-        answer = fcntl.ioctl(self._output, termios.FIONREAD, bytes(4))
-        return int(struct.unpack("i", answer)[0])
-
-    async def _more(self, drained_at: float) -> bool:
-        """Wait for output or the exit; false when the drain is over or we are closed."""
-        if self._look() is None:
-            return await _wait(trio.lowlevel.wait_readable, self._either.fileno())
-        with trio.move_on_at(drained_at):
-            return await _wait(trio.lowlevel.wait_readable, self._output)
-        return False
-
     def _close_stdin(self) -> None:
         if self._stdin is not None:
             trio.lowlevel.notify_closing(self._stdin)
             os.close(self._stdin)
             self._stdin = None
-
-
-async def _wait(
-    waiting: Callable[[int | socket.socket], Awaitable[None]], what: int | socket.socket
-) -> bool:
-    """Wait for a descriptor; false when `LocalProcess.aclose` has closed it meanwhile."""
-    try:
-        await waiting(what)
-    except trio.ClosedResourceError:
-        return False
-    return True

@@ -1,0 +1,269 @@
+"""The whole tree of a command ends: on leaving, cancel, error, and kill -9 of the runtime."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import trio
+
+from tests.executors.running import alive, first_line, gone, run
+from vaala_executors import Command, Executor, Exit, Workspace
+from vaala_executors.local import LocalExecutor
+
+pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks into /proc")
+
+# Each leaves processes behind and prints their pids on one line.
+ESCAPES = {
+    "pipeline": "sleep 300 | cat & echo $! $(jobs -p)",
+    "nohup": "nohup sleep 300 >/dev/null 2>&1 & echo $!",
+    "session": "setsid sleep 300 & sleep 0.05; echo $(pgrep -n -f '^sleep 300$') $!",
+    "orphan": "(setsid sleep 300 >/dev/null 2>&1 & echo $!)",
+    "nameless": "(env -i setsid sleep 300 >/dev/null 2>&1 & echo $!)",
+    "double fork": """python3 -c '
+import os, sys
+if os.fork(): os.wait(); sys.exit()
+os.setsid()
+pid = os.fork()
+if pid: print(pid, flush=True); os._exit(0)
+os.execve("/bin/sleep", ["sleep", "300"], {})'""",
+    "stopped": "sleep 300 & kill -STOP $!; echo $!",
+    "deaf": "(trap '' TERM HUP INT; exec sleep 300) & echo $!",
+}
+
+
+def pids(line: str) -> list[int]:
+    found = [int(word) for word in line.split()]
+    assert found
+    return found
+
+
+def exists(pid: int) -> bool:
+    """Whether there is a process or a zombie."""
+    return Path(f"/proc/{pid}").exists()
+
+
+def children() -> list[str]:
+    """Return our own children, zombies too."""
+    listed = [path.read_text() for path in Path("/proc/self/task").glob("*/children")]
+    return [pid for pids in listed for pid in pids.split()]
+
+
+@pytest.mark.parametrize("shell", ESCAPES.values(), ids=ESCAPES)
+async def test_leaving_ends_what_the_command_left(workspace: Workspace, shell: str) -> None:
+    async with workspace.start(Command(shell=shell)) as process:
+        left = pids(await first_line(process))
+        assert await process.wait() == Exit(0, None)
+        assert any(map(alive, left))
+    assert not any(map(alive, left))
+
+
+@pytest.mark.parametrize("shell", ESCAPES.values(), ids=ESCAPES)
+async def test_cancel_ends_the_tree(workspace: Workspace, shell: str) -> None:  # D3-2
+    left: list[int] = []
+    with trio.CancelScope() as scope:
+        async with workspace.start(Command(shell=f"{shell}\ncat", stdin=True)) as process:
+            left = [process.pid, *pids(await first_line(process))]
+            scope.cancel()
+            await process.wait()
+    assert scope.cancelled_caught
+    assert not any(map(alive, left))
+
+
+async def test_a_command_deaf_to_term_is_killed_after_the_grace(workspace: Workspace) -> None:
+    shell = """trap "" TERM; echo $$; while :; do sleep 1; done"""  # D3-1
+    begun = trio.current_time()
+    async with workspace.start(Command(shell=shell)) as process:
+        left = pids(await first_line(process))
+    assert await process.end() == Exit(None, signal.SIGKILL)
+    assert 1.9 < trio.current_time() - begun < 8
+    assert not any(map(alive, left))
+
+
+async def test_an_error_in_the_body_ends_the_tree(workspace: Workspace) -> None:
+    left: list[int] = []
+
+    async def fail() -> None:
+        async with workspace.start(Command(shell="sleep 300 & echo $!; cat")) as process:
+            left.extend(pids(await first_line(process)))
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        await fail()
+    assert left
+    assert not any(map(alive, left))
+
+
+async def test_cancel_before_the_start_leaves_nothing(workspace: Workspace, tmp_path: Path) -> None:
+    with trio.CancelScope() as scope:
+        scope.cancel()
+        async with workspace.start(Command(shell="sleep 300")):
+            pass
+    assert scope.cancelled_caught
+    assert (await run(workspace, "pgrep -f '^sleep 300' || echo none"))[1] == "none\n"
+
+
+async def test_other_commands_are_left_alone(workspace: Workspace) -> None:
+    daemon = "(setsid sleep 300 >/dev/null 2>&1 & echo $!); cat"
+    async with workspace.start(Command(shell=daemon, stdin=True)) as other:
+        left = pids(await first_line(other))
+        for shell in ESCAPES.values():
+            await run(workspace, shell)
+        assert all(map(alive, left))
+        assert alive(other.pid)
+    assert not any(map(alive, left))
+
+
+async def test_closing_ends_background_commands_and_leaves_no_zombie() -> None:  # D3-3
+    left: list[int] = []
+
+    async def background(workspace: Workspace, started: trio.Event) -> None:
+        async with workspace.start(Command(shell="sleep 300 & echo $!; wait")) as process:
+            left.extend([process.pid, *pids(await first_line(process))])
+            started.set()
+            await process.wait()
+
+    async with LocalExecutor() as executor, executor.open_workspace("/") as workspace:
+        async with trio.open_nursery() as nursery:
+            for _ in range(3):
+                started = trio.Event()
+                nursery.start_soon(background, workspace, started)
+                await started.wait()
+            assert all(map(alive, left))
+            nursery.cancel_scope.cancel()
+        assert not any(map(exists, left))
+        assert len(children()) == 1, "the supervisor"
+    assert children() == []
+
+
+RUNTIME = """
+import trio, sys, os
+from vaala_executors import Command
+from vaala_executors.local import LocalExecutor
+
+async def one(workspace, shell, task_status):
+    async with workspace.start(Command(shell=shell)) as process:
+        print(process.pid, (await anext(process.output())).decode().strip(), flush=True)
+        task_status.started()
+        await trio.sleep_forever()
+
+async def main():
+    async with LocalExecutor() as executor, executor.open_workspace("/") as workspace:
+        async with trio.open_nursery() as nursery:
+            for shell in sys.argv[1:]:
+                await nursery.start(one, workspace, shell)
+            print("supervisor", executor._machine.starter._spawner._supervisor.pid, flush=True)
+            await trio.sleep_forever()
+
+trio.run(main)
+"""
+
+
+@pytest.fixture
+async def runtime() -> AsyncIterator[tuple[trio.Process, list[int], int]]:
+    """A runtime in a process of its own, its commands' pids, its supervisor's."""
+    command = [sys.executable, "-c", RUNTIME, *ESCAPES.values()]
+    process = await trio.lowlevel.open_process(command, stdout=subprocess.PIPE)
+    try:
+        assert process.stdout is not None
+        text = ""
+        with trio.fail_after(30):
+            while "supervisor" not in text or not text.endswith("\n"):
+                piece = await process.stdout.receive_some()
+                assert piece, "the runtime has ended"
+                text += piece.decode()
+        *lines, last = text.splitlines()
+        yield process, [pid for line in lines for pid in pids(line)], int(last.split()[1])
+    finally:
+        process.kill()
+        with trio.CancelScope(shield=True):
+            await process.wait()
+            assert process.stdout is not None
+            await process.stdout.aclose()
+
+
+async def test_kill_9_of_the_runtime_leaves_nothing(
+    runtime: tuple[trio.Process, list[int], int],
+) -> None:
+    process, left, supervisor = runtime
+    assert all(map(alive, [supervisor, process.pid]))
+    process.kill()
+    await gone(supervisor)
+    assert not any(map(alive, left))
+
+
+async def test_signals_of_a_terminal_do_not_reach_the_supervisor(
+    runtime: tuple[trio.Process, list[int], int],
+) -> None:
+    process, left, supervisor = runtime
+    assert os.getsid(supervisor) == supervisor
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGPIPE):
+        os.kill(supervisor, number)
+    process.kill()
+    await gone(supervisor)
+    assert not any(map(alive, left))
+
+
+async def test_left_over_of_a_runtime_whose_supervisor_was_killed_too(
+    runtime: tuple[trio.Process, list[int], int], executor: Executor
+) -> None:
+    process, left, supervisor = runtime
+    assert [pid async for pid in executor.left_over()] == [], "its runtime lives"
+    process.send_signal(signal.SIGSTOP)
+    os.kill(supervisor, signal.SIGKILL)
+    process.kill()
+    await process.wait()
+    before = [pid for pid in left if alive(pid)]
+    ended = [pid async for pid in executor.left_over()]
+    assert ended
+    assert set(ended) & set(before)
+    # An empty environment bears no mark: for those only the supervisor could have cared.
+    unmarked = [pid for pid in left if alive(pid)]
+    for pid in unmarked:
+        os.kill(pid, signal.SIGKILL)
+    assert len(unmarked) <= 2
+
+
+async def test_a_killed_supervisor_is_noticed_and_replaced() -> None:
+    async with LocalExecutor() as executor, executor.open_workspace("/") as workspace:
+        async with workspace.start(Command(shell="echo $PPID; sleep 300 & echo $!; cat; wait",
+                                           stdin=True)) as process:  # fmt: skip
+            output = process.output()
+            text = b""
+            while text.count(b"\n") < 2:
+                text += await anext(output)
+            supervisor, sleeper = pids(text.decode())
+            os.kill(supervisor, signal.SIGKILL)
+            assert await process.wait() == Exit(None, signal.SIGKILL)
+        assert not alive(process.pid)
+        assert not alive(sleeper)
+        assert (await run(workspace, "echo again"))[1] == "again\n"
+
+
+async def test_no_descriptor_is_lost_and_none_is_inherited() -> None:
+    async with LocalExecutor() as executor, executor.open_workspace("/") as workspace:
+        lock = os.open("/dev/null", os.O_RDONLY)
+        os.set_inheritable(lock, True)
+        await run(workspace, "true")
+        before = os.listdir("/proc/self/fd")
+        for pty in (False, True):
+            _, listed = await run(workspace, "ls /proc/self/fd", pty=pty)
+            assert listed.split() == ["0", "1", "2", "3"], "3 is ls's own"
+        with pytest.raises(Exception, match="not found"):
+            async with workspace.start(Command(argv=("no-such-program",), pty=True, stdin=True)):
+                pass
+        assert os.listdir("/proc/self/fd") == before
+        os.close(lock)
+
+
+async def test_a_closed_executor_starts_nothing() -> None:
+    async with LocalExecutor() as executor:
+        pass
+    async with executor.open_workspace("/") as workspace:
+        with pytest.raises(Exception, match="executor is closed"):
+            await run(workspace, "true")

@@ -159,7 +159,7 @@ class SessionCommands(Commands):
         except* Exception as group:
             _log.error("command %s was lost", running.id, exc_info=group)
         finally:
-            running.lose()  # nothing when its end is settled
+            running.lose()
             self._retire(running)
         # Not reached on cancel. Nothing is awaited between the settled end and this.
         if running.background:

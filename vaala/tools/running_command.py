@@ -197,16 +197,16 @@ class SessionCommand(RunningCommand):
         self._settle(ended)
 
     def lose(self) -> None:
-        """Settle the end of a command of which nothing more can be known."""
-        self.lost = True
-        self._settle(Exit(code=None, signal=signal.SIGKILL))
+        """Settle the end of a command of which nothing more can be known; nothing if it is."""
+        if self._exit is None:
+            self.lost = True
+            self._settle(Exit(code=None, signal=signal.SIGKILL))
 
     def _settle(self, ended: Exit) -> None:
-        if self._exit is None:
-            self._exit = ended
-            self._process = None
-            self._wake()
-            self._ended.set()
+        self._exit = ended
+        self._process = None
+        self._wake()
+        self._ended.set()
 
     def _wake(self) -> None:
         self._more.set()

@@ -17,7 +17,7 @@ class FixedModels(Models):
 
     async def resolve(self, name: str | None) -> tuple[Model, str]:
         if name is None:
-            return self._default, f"model {self._default.name}: the only default"
+            return self._default, f"model {self._default.name}: the default that was given"
         if name not in self._models:
             raise BadRequest(f"no model is called {name!r}; there are {', '.join(self._models)}")
         return self._models[name], f"model {name}: chosen by name"

@@ -185,6 +185,8 @@ class _Connection:
                         pass
                 except trio.BrokenResourceError:
                     pass
+                except trio.ClosedResourceError:
+                    return
                 alive = False
                 request.gone.set()
                 nursery.cancel_scope.cancel()

@@ -26,15 +26,19 @@ class TooManyCalls(ValueError):
 
 
 class _Call:
-    __slots__ = ("arguments", "channel", "id", "name", "number", "started")
+    __slots__ = ("arguments", "channel", "id", "name", "number")
 
-    def __init__(self, number: int) -> None:
-        self.number = number
+    def __init__(self) -> None:
+        self.number = -1
+        """In the answer; given when the call starts, so that starts count up."""
         self.id = ""
         self.name = ""
         self.arguments: list[str] = []
         self.channel = TextChannel()
-        self.started = False
+
+    @property
+    def says_something(self) -> bool:
+        return bool(self.name or self.arguments)
 
     @property
     def has_complete_arguments(self) -> bool:
@@ -53,9 +57,10 @@ class CallAssembler:
         self._tool_names = tool_names
         self._calls: list[_Call] = []
         self._by_index: dict[int, _Call] = {}
+        self._started = 0
 
     def __len__(self) -> int:
-        return len(self._calls)
+        return sum(call.says_something for call in self._calls)
 
     def feed(self, entries: Any) -> Iterator[ModelEvent]:
         """Take one ``tool_calls`` list, or anything that stands in its place."""
@@ -72,9 +77,11 @@ class CallAssembler:
 
     def end(self) -> Iterator[ModelEvent]:
         """Close all calls; the answer is complete."""
-        for call in self._calls:
-            if not call.started:
-                yield CallStart(call.number, call.name)
+        calls = [call for call in self._calls if call.says_something]
+        for call in calls:
+            if call.number < 0:
+                yield self._start(call)
+        for call in sorted(calls, key=lambda call: call.number):
             yield CallEnd(call.number, "".join(call.arguments) + call.channel.end())
 
     def _take(self, entry: dict[str, Any], place: int) -> Iterator[ModelEvent]:
@@ -82,20 +89,36 @@ class CallAssembler:
         if not isinstance(function, dict):
             function = entry
         name = _text(function.get("name")).encode("utf-8", "replace").decode()
-        call = self._call_of(_index(entry.get("index")), _text(entry.get("id")), name, place)
-        if name and not call.started:
+        id_ = _text(entry.get("id"))
+        arguments = _arguments(function.get("arguments"))
+        if not (name or id_ or arguments):
+            return
+        call = self._call_of(_index(entry.get("index")), id_, name, place)
+        if name and call.number < 0:
             call.name = self._joined(call.name, name)
-        piece = call.channel.feed(_arguments(function.get("arguments")))
+        piece = call.channel.feed(arguments)
         if not piece:
             return
-        if call.name and not call.started:
-            call.started = True
-            yield CallStart(call.number, call.name)
-            piece = "".join(call.arguments) + piece
-            call.arguments.clear()
         call.arguments.append(piece)
-        if call.started:
+        if call.number >= 0:
             yield CallDelta(call.number, piece)
+        elif call.name:
+            yield from self._start_up_to(call)
+            yield CallDelta(call.number, "".join(call.arguments))
+
+    def _start_up_to(self, call: _Call) -> Iterator[ModelEvent]:
+        """Start a call, and before it those that came earlier and whose names are whole."""
+        for earlier in self._calls:
+            if earlier is call:
+                break
+            if earlier.number < 0 and earlier.name in self._tool_names:
+                yield self._start(earlier)
+        yield self._start(call)
+
+    def _start(self, call: _Call) -> CallStart:
+        call.number = self._started
+        self._started += 1
+        return CallStart(call.number, call.name)
 
     def _call_of(self, index: int | None, id_: str, name: str, place: int) -> _Call:
         known = self._known(index, id_, place, name)
@@ -129,7 +152,7 @@ class CallAssembler:
     def _new(self) -> _Call:
         if len(self._calls) >= CALLS_PER_ANSWER_MAX:
             raise TooManyCalls(f"the answer has more than {CALLS_PER_ANSWER_MAX} tool calls")
-        call = _Call(len(self._calls))
+        call = _Call()
         self._calls.append(call)
         return call
 

@@ -39,12 +39,14 @@ class Driver:
         """
         code = DONE
         async with trio.open_nursery() as nursery:
+            nursery.start_soon(self.output.run)
             nursery.start_soon(self._watch, updates)
             nursery.start_soon(self.approver.run)
             for prompt in prompts:
                 code = await self._prompt(prompt)
                 if code != DONE:
                     break
+            await self.output.drain()
             nursery.cancel_scope.cancel()
         return code
 

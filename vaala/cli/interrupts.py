@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
 from typing import Protocol
 
 import trio
@@ -24,12 +24,25 @@ class Interrupts:
     Every other signal that ends a program, and Ctrl-C while no turn runs, ends the run.
     """
 
-    def __init__(self) -> None:
-        self.target: Interruptible | None = None
+    def __init__(self, command: trio.CancelScope) -> None:
+        self._ends = command
+        self._target: Interruptible | None = None
         self.received = 0
         """The last signal; 0 for none."""
 
-    async def heed(self, run: trio.CancelScope) -> None:
+    @contextmanager
+    def watching(self, target: Interruptible) -> Generator[None]:
+        """Until the block ends, the run is the block: what is around it then closes in order."""
+        command = self._ends
+        with trio.CancelScope() as self._ends:
+            self._target = target
+            try:
+                yield
+            finally:
+                self._target = None
+                self._ends = command
+
+    async def heed(self) -> None:
         """Heed signals until cancelled."""
         # One that the parent told us to ignore stays ignored: nohup, and jobs in the background.
         wanted = [one for one in _ENDING if signal.getsignal(one) is not signal.SIG_IGN]
@@ -40,21 +53,21 @@ class Interrupts:
                 first, self.received = not self.received, received
                 if first and received == signal.SIGINT and await self._interrupt_turn():
                     continue
-                run.cancel()
+                self._ends.cancel()
                 # The run now ends in order, which takes its time; whoever cannot wait is heard.
                 signal.signal(signal.SIGINT, signal.SIG_DFL)
                 await trio.sleep_forever()
 
     async def _interrupt_turn(self) -> bool:
-        return self.target is not None and await self.target.interrupt_turn()
+        return self._target is not None and await self._target.interrupt_turn()
 
 
 @asynccontextmanager
 async def heed_signals() -> AsyncGenerator[Interrupts]:
-    """Heed signals while the block runs; one that ends the run cancels the block."""
-    interrupts = Interrupts()
+    """Heed signals while the block runs; one that ends the command cancels the block."""
     async with trio.open_nursery() as nursery:
-        with trio.CancelScope() as run:
-            nursery.start_soon(interrupts.heed, run)
+        with trio.CancelScope() as command:
+            interrupts = Interrupts(command)
+            nursery.start_soon(interrupts.heed)
             yield interrupts
         nursery.cancel_scope.cancel()

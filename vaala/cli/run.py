@@ -5,24 +5,21 @@ from __future__ import annotations
 import os
 from argparse import Namespace
 from collections.abc import Sequence
-from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-
-import trio
 
 from vaala.cli.approver import Approver
 from vaala.cli.conversations import find_id, newest_id
 from vaala.cli.driver import Driver
 from vaala.cli.exits import FAILED, USAGE, CommandFailed
 from vaala.cli.failures import run_program
-from vaala.cli.interrupts import Interrupts, heed_signals
+from vaala.cli.interrupts import heed_signals
 from vaala.cli.json_view import JsonView, error_line
 from vaala.cli.output import STDERR, Output
 from vaala.cli.progress import Progress, View
 from vaala.cli.prompts import read_prompts
-from vaala.cli.terminal import open_terminal
+from vaala.cli.terminal import Terminal, open_terminal
 from vaala.cli.text_view import TextView
 from vaala.cli.wiring import User, data_dir, open_user
 from vaala.config import DEFAULT_AGENT
@@ -63,33 +60,27 @@ def _check(arguments: Namespace) -> None:
 
 async def _run(arguments: Namespace, prompts: Sequence[str]) -> int:
     code = FAILED
-    async with heed_signals() as interrupts:
-        code = await _in_runtime(arguments, prompts, interrupts)
+    with open_terminal() as terminal:
+        async with (
+            heed_signals() as interrupts,
+            open_user(data_dir(arguments), allow=arguments.allow or ()) as user,
+        ):
+            job = await _job(user, arguments)
+            async with job.conversation.subscribe() as updates:
+                driver = _driver(job, arguments, terminal)
+                with interrupts.watching(driver):
+                    code = await driver.run(prompts, updates)
     return 128 + interrupts.received if interrupts.received else code
 
 
-async def _in_runtime(arguments: Namespace, prompts: Sequence[str], interrupts: Interrupts) -> int:
-    async with AsyncExitStack() as stack:
-        output = Output()
-        nursery = await stack.enter_async_context(trio.open_nursery())
-        nursery.start_soon(output.run)
-        terminal = stack.enter_context(open_terminal())
-        user = await stack.enter_async_context(
-            open_user(data_dir(arguments), allow=arguments.allow or ())
-        )
-        job = await _job(user, arguments)
-        conversation = job.conversation
-        updates = await stack.enter_async_context(conversation.subscribe())
-        progress = Progress(conversation.id)
-        view: View = JsonView(output) if arguments.json else TextView(conversation.id, output)
-        view.note(job.model_line)
-        approver = Approver(conversation, progress, terminal, partial(output.put, STDERR))
-        driver = Driver(conversation, view, output, progress, approver, job.settings)
-        interrupts.target = driver
-        code = await driver.run(prompts, updates)
-        await output.drain()
-        nursery.cancel_scope.cancel()
-        return code
+def _driver(job: Job, arguments: Namespace, terminal: Terminal | None) -> Driver:
+    output = Output()
+    conversation = job.conversation
+    progress = Progress(conversation.id)
+    view: View = JsonView(output) if arguments.json else TextView(conversation.id, output)
+    view.note(job.model_line)
+    approver = Approver(conversation, progress, terminal, partial(output.put, STDERR))
+    return Driver(conversation, view, output, progress, approver, job.settings)
 
 
 async def _job(user: User, arguments: Namespace) -> Job:

@@ -1,0 +1,202 @@
+"""`vaala run` from end to end, on the scripted model with real tools and a real data directory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Script = Callable[[str], str]
+Vaala = Callable[..., Any]
+
+EDIT = """
+  - call: {tool: write_file, arguments: {path: new.txt, content: "made\\n"}, as: edit}
+  - say: "{{ results.edit | first_line }}"
+"""
+
+
+def test_stdout_has_exactly_the_answer_and_stderr_the_rest(vaala: Vaala, script: Script) -> None:
+    Path("notes.txt").write_text("one\n")
+    model = script(
+        "  - say: I look.\n"
+        "    call: {tool: read_file, arguments: {path: notes.txt}, as: notes}\n"
+        '  - say: "ä: {{ results.notes | lines }} lines"\n'
+    )
+    done = vaala("run", "--model", model, "count", "the", "lines")
+    assert (done.code, done.out) == (0, "I look.\n\nä: 1 lines\n")
+    assert done.err == f"model {model}: --model\n> Read notes.txt\n"
+
+
+def test_the_prompt_comes_from_stdin(vaala: Vaala, script: Script) -> None:
+    model = script('  - say: "You said: {{ prompt }}"\n')
+    assert vaala("run", "--model", model, stdin=b"hello\n").out == "You said: hello\n"
+    assert vaala("run", "--model", model, "-", stdin=b"x").out == "You said: x\n"
+
+
+def test_several_prompts_are_turns_of_one_conversation(vaala: Vaala, script: Script) -> None:
+    Path("prompts").write_text("first\nsecond\n")
+    model = script('  - say: "1: {{ prompt }}"\n  - say: "2: {{ prompt }}"\n')
+    done = vaala("run", "--model", model, "--prompts", "prompts")
+    assert (done.code, done.out) == (0, "1: first\n\n2: second\n")
+    assert len(vaala("list", "--json").lines) == 1
+
+
+def test_a_prompt_that_fails_ends_the_run(vaala: Vaala, script: Script) -> None:
+    Path("prompts").write_text("first\nsecond\nthird\n")
+    model = script(
+        "  - say: fine\n  - fail: {kind: auth, message: the key is wrong}\n  - say: never\n"
+    )
+    done = vaala("run", "--model", model, "--prompts", "prompts")
+    assert (done.code, done.out) == (1, "fine\n")
+    assert "the key is wrong" in done.err
+
+
+def test_continue_goes_on_with_the_newest_conversation_here(vaala: Vaala, script: Script) -> None:
+    model = script('  - say: "1: {{ prompt }}"\n  - say: "2: {{ prompt }}"\n')
+    vaala("run", "--model", model, "first")
+    done = vaala("run", "--continue", "second")
+    assert (done.code, done.out) == (0, "2: second\n")
+    assert done.err == f"model {model}: this conversation\n"
+
+
+def test_continue_in_another_directory_finds_nothing(
+    vaala: Vaala, script: Script, tmp_path: Path
+) -> None:
+    vaala("run", "--model", script("  - say: x\n"), "first")
+    done = vaala("run", "--continue", "--cwd", str(tmp_path), "second")
+    assert done.code == 2
+    assert f"no conversation in {tmp_path} yet" in done.err
+
+
+def test_a_conversation_is_named_by_the_beginning_of_its_id(vaala: Vaala, script: Script) -> None:
+    model = script('  - say: "1: {{ prompt }}"\n  - say: "2: {{ prompt }}"\n')
+    vaala("run", "--model", model, "first")
+    (row,) = vaala("list", "--json").lines
+    assert vaala("run", "--conversation", row["id"][:13], "x").out == "2: x\n"
+
+
+def test_what_needs_approval_is_rejected_when_nobody_can_be_asked(
+    vaala: Vaala, script: Script
+) -> None:  # J4-3
+    done = vaala("run", "--model", script(EDIT), "write it")
+    assert done.code == 3
+    assert "rejected, since nobody could be asked: Create new.txt" in done.err
+    assert "--allow" in done.err
+    assert "--mode" in done.err
+    assert not Path("new.txt").exists()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--mode", "full"],
+        ["--mode", "auto-edit"],
+        ["--allow", "write_file"],
+        ["--allow", "write_file(new.txt)"],
+    ],
+)
+def test_a_mode_or_a_rule_allows_it(vaala: Vaala, script: Script, options: list[str]) -> None:
+    done = vaala("run", "--model", script(EDIT), *options, "write it")
+    assert (done.code, Path("new.txt").read_text()) == (0, "made\n")
+
+
+def test_a_mode_that_only_reads_denies_without_asking(vaala: Vaala, script: Script) -> None:
+    done = vaala("run", "--model", script(EDIT), "--mode", "read-only", "write it")
+    assert done.code == 0
+    assert "denied" in done.err
+    assert not Path("new.txt").exists()
+
+
+@pytest.mark.parametrize(
+    ("steps", "code", "complaint"),
+    [
+        ("  - fail: {kind: auth, message: bad key}\n", 1, "bad key"),
+        ("  - fail: {kind: network, message: no route, retryable: false}\n", 4, "no route"),
+        ("  - {say: no, finish: refusal}\n", 3, ""),
+        ("  - {say: cut, finish: length}\n", 3, ""),
+    ],
+)
+def test_the_exit_code_tells_how_it_ended(
+    vaala: Vaala, script: Script, steps: str, code: int, complaint: str
+) -> None:
+    done = vaala("run", "--model", script(steps), "go")
+    assert done.code == code
+    assert "\nvaala: " in done.err
+    assert complaint in done.err
+
+
+def test_a_limit_of_the_agent_is_exit_code_3(vaala: Vaala, script: Script, isolated: Path) -> None:
+    _configure(isolated, agents="brief: {budgets: {steps_max: 1}}")
+    steps = "  - call: {tool: list_dir, arguments: {path: .}}\n  - say: never\n"
+    done = vaala("run", "--model", script(steps), "--agent", "brief", "go")
+    assert (done.code, done.out) == (3, "")
+
+
+def test_a_command_of_the_agent_does_not_see_the_keys(
+    vaala: Vaala, script: Script, isolated: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _configure(isolated, providers="p: {base_url: 'http://x/v1', api_key_env: OWN_KEY}")
+    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "OWN_KEY"):
+        monkeypatch.setenv(name, "sk-very-secret")
+    monkeypatch.setenv("HARMLESS", "seen")
+    model = script(
+        "  - call: {tool: exec_command, arguments: {command: env}, as: env}\n"
+        '  - say: "{{ results.env }}"\n'
+    )
+    done = vaala("run", "--model", model, "--mode", "full", "go")
+    assert "HARMLESS=seen" in done.out
+    assert "sk-very-secret" not in done.out
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["--cwd", "absent", "x"], "--cwd absent: no such directory"),
+        (["--agent", "nobody", "x"], "no agent 'nobody'; there are: default"),
+        (["--model", "scripted:absent.yaml", "x"], "absent.yaml"),
+        (["--model", "nowhere/m", "x"], "nowhere/m"),
+        (["--allow", "()", "x"], "not a permission rule: '()'"),
+        (["--mode", "fast", "x"], "--mode: invalid choice: 'fast'"),
+        (["--conversation", "0123", "x"], "no conversation '0123'; see `vaala list`"),
+        (["--conversation", "zz", "x"], "'zz' is no id of a conversation"),
+        (["--continue", "--conversation", "01", "x"], "not both"),
+        (["--continue", "--agent", "default", "x"], "--agent is for a new conversation"),
+        (["--modl", "m", "x"], "unknown option --modl (did you mean --model?)"),
+        ([], "the prompt is empty"),
+    ],
+)
+def test_wrong_usage_is_one_line_that_names_the_input(
+    vaala: Vaala, words: list[str], complaint: str
+) -> None:
+    done = vaala("run", *words)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("vaala: ")
+    assert complaint in done.err
+    assert done.err.count("\n") == 1
+
+
+def test_a_wrong_configuration_names_file_and_line(vaala: Vaala, isolated: Path) -> None:
+    _configure(isolated, agents="a:\n  mode: fulll\n")
+    done = vaala("run", "--model", "scripted", "x")
+    assert done.code == 2
+    assert "agents.yaml:2: a.mode: expected one of" in done.err
+
+
+def test_a_provider_whose_key_is_not_set_says_so(vaala: Vaala, isolated: Path) -> None:
+    _configure(
+        isolated,
+        providers="p: {base_url: 'http://127.0.0.1:1/v1', api_key_env: OWN_KEY}",
+        models="default: p/m",
+    )
+    done = vaala("run", "x")
+    assert done.code == 2
+    assert "OWN_KEY is not set" in done.err
+
+
+def _configure(home: Path, **files: str) -> None:
+    directory = home / ".config" / "vaala"
+    directory.mkdir(parents=True)
+    for name, text in files.items():
+        (directory / f"{name}.yaml").write_text(text)

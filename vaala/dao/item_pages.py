@@ -36,8 +36,10 @@ async def page_before(stream: Stream, session_id: str, before: int | None, limit
     )
 
 
-async def page_after(stream: Stream, session_id: str, after: int, limit: int) -> ItemPage:
-    """Return the first items with a higher place than ``after``."""
+async def page_after(
+    stream: Stream, session_id: str, after: int, before: int | None, limit: int
+) -> ItemPage:
+    """Return the first items with a higher place than ``after`` (and a lower than ``before``)."""
     limit = max(1, min(limit, PAGE_ITEMS_MAX))
     walk = await _walk_from(stream, after + 1)
     blocks = Blocks(walk, session_id)
@@ -47,10 +49,13 @@ async def page_after(stream: Stream, session_id: str, after: int, limit: int) ->
         inside = [item for item in items if item.at > after]
         earlier = earlier or len(inside) < len(items)
         found += inside
+        if before is not None and found and found[-1].at >= before:
+            break
+    shown = [item for item in found if before is None or item.at < before][:limit]
     return ItemPage(
-        items=tuple(found[:limit]),
+        items=tuple(shown),
         earlier=earlier,
-        later=len(found) > limit,
+        later=len(shown) < len(found),
         damage=tuple(walk.damage),
     )
 

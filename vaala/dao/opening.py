@@ -51,7 +51,7 @@ async def open_store(root: Path, *, clock: Callable[[], int] = now_ms) -> AsyncG
     ):
         place = await trio.to_thread.run_sync(directory.ensure_id)
         trash = DirectoryTrash(directory, files)
-        async with _serving(files, blobs, db, trash, place=place, clock=clock) as store:
+        async with serve_store(files, blobs, db, trash, place=place, clock=clock) as store:
             yield store
 
 
@@ -64,20 +64,26 @@ async def open_memory_store(
     db = IndexDb()
     db.use(memory.records, memory.search)
     trash = StoredTrash(memory.log, memory.blobs)
-    async with _serving(memory.log, memory.blobs, db, trash, place=new_id(), clock=clock) as store:
+    async with serve_store(
+        memory.log, memory.blobs, db, trash, place=new_id(), clock=clock
+    ) as store:
         yield store
 
 
 @asynccontextmanager
-async def _serving(
+async def serve_store(
     source: LogStorage,
     blobs: BlobStorage,
     db: IndexDb,
     trash: Trash,
     *,
     place: str,
-    clock: Callable[[], int],
+    clock: Callable[[], int] = now_ms,
 ) -> AsyncGenerator[Store]:
+    """Serve a store over open storage: what `open_store` and `open_memory_store` are made of.
+
+    ``place`` is the id of the data directory. The caller holds what makes it the only writer.
+    """
     instance = new_id()
     index = Index(db, source, instance)
     shared = Shared(

@@ -133,16 +133,15 @@ class SessionLog:
     async def items(
         self, *, before: int | None = None, after: int | None = None, limit: int = 50
     ) -> ItemPage:
-        """Return whole items in order of ``at``: those after ``after``, or the last before.
+        """Return whole items in order of ``at``.
 
-        The cost is that of the page and a search by bisection, whatever the stream's length.
-        Raises ``ValueError`` when both ends are given.
+        With ``after`` the first ones with a higher place, up to ``before`` if that is given too;
+        without it the last ones before ``before``, or of all. The cost is that of the page and a
+        search by bisection, whatever the stream's length.
         """
         if after is None:
             return await page_before(self._stream, self.session_id, before, limit)
-        if before is not None:
-            raise ValueError("a page goes from one end: give before or after")
-        return await page_after(self._stream, self.session_id, after, limit)
+        return await page_after(self._stream, self.session_id, after, before, limit)
 
     def history(self, from_at: int = 0) -> AsyncIterator[list[Item]]:
         """Yield all items from a place on, in order of ``at``, in lists of one step or more."""

@@ -44,7 +44,9 @@ def request_body(
 
     Raises `ModelFailure` of kind ``invalid_request`` for an option that is reserved.
     """
-    parts = [b'{"model":', encode(model), b',"messages":[', _all_messages(request)]
+    # One join over all pieces: the history, which can be megabytes, is copied once.
+    parts = [b'{"model":', encode(model), b',"messages":[']
+    parts += _all_messages(request)
     parts.append(b'],"stream":true')
     if usage_asked:
         parts.append(b',"stream_options":{"include_usage":true}')
@@ -68,11 +70,15 @@ def call_id(ours: str) -> str:
     return f"call_{digits}"
 
 
-def _all_messages(request: ModelRequest) -> bytes:
+def _all_messages(request: ModelRequest) -> list[bytes]:
     pieces = [request.history, encode_messages(request.messages)]
     if request.instructions.strip():
         pieces.insert(0, _json({"role": "system", "content": request.instructions}))
-    return b",".join(piece for piece in pieces if piece)
+    joined: list[bytes] = []
+    for piece in pieces:
+        if piece:
+            joined += [b",", piece] if joined else [piece]
+    return joined
 
 
 def _fields(request: ModelRequest, output_limit_field: str) -> dict[str, Any]:

@@ -1,0 +1,226 @@
+"""`vaala` as a process: signals, pipes, a terminal, closed descriptors."""
+
+from __future__ import annotations
+
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+Script = Callable[[str], str]
+PROGRAM = [sys.executable, "-m", "vaala"]
+PATIENCE_S = 30.0
+
+EDIT = """
+  - call: {tool: write_file, arguments: {path: new.txt, content: made}, as: edit}
+  - say: "{{ results.edit | first_line }}"
+"""
+HANG = "  - say: Thinking.\n    hang: true\n"
+
+
+@contextmanager
+def _started(*words: str, **options: object) -> Iterator[subprocess.Popen[bytes]]:
+    process = subprocess.Popen(
+        [*PROGRAM, *words],
+        **{"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        | options,  # type: ignore[call-overload] # the options of Popen
+    )
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+
+def _read_until(descriptor: int, wanted: bytes) -> bytes:
+    """Read until ``wanted`` has come; fails when it does not, or the other end closes."""
+    seen = b""
+    until = time.monotonic() + PATIENCE_S
+    while wanted not in seen:
+        ready, _, _ = select.select([descriptor], [], [], max(0.0, until - time.monotonic()))
+        data = os.read(descriptor, 4096) if ready else b""
+        assert data, f"{wanted!r} did not come, but {seen!r}"
+        seen += data
+    return seen
+
+
+def _read_rest(descriptor: int) -> bytes:
+    """Read what comes until the other end of a terminal closes."""
+    seen = b""
+    with suppress(OSError):  # EIO is how a terminal tells its end on Linux
+        while data := os.read(descriptor, 4096):
+            seen += data
+    return seen
+
+
+def test_ctrl_c_interrupts_the_turn_and_keeps_what_was_said(script: Script) -> None:
+    with _started("run", "--model", script(HANG), "go") as process:
+        assert process.stdout is not None
+        _read_until(process.stdout.fileno(), b"Thinking.")
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 130
+    assert out == b"\n"
+    assert b"interrupting; Ctrl-C again to quit at once" in err
+    shown = subprocess.run(
+        [*PROGRAM, "run", "--continue", "--model", script('  - say: "{{ prompt }}"\n'), "more"],
+        capture_output=True, check=False, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    assert (shown.returncode, shown.stdout) == (0, b"more\n")
+
+
+def test_a_second_ctrl_c_quits_and_ends_what_the_agent_runs(script: Script) -> None:
+    """The command ignores TERM, so that the first Ctrl-C has not ended before the second."""
+    command = "trap '' TERM; echo $$ > pid; while :; do sleep 1; done"
+    model = script(f'  - call: {{tool: exec_command, arguments: {{command: "{command}"}}}}\n')
+    with _started("run", "--model", model, "--mode", "full", "go") as process:
+        assert process.stderr is not None
+        _wait_for(Path("pid"))
+        process.send_signal(signal.SIGINT)
+        _read_until(process.stderr.fileno(), b"interrupting")
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 130
+    assert not _is_alive(int(Path("pid").read_text()))
+
+
+def test_term_ends_the_run_in_order(script: Script) -> None:
+    with _started("run", "--model", script(HANG), "go") as process:
+        assert process.stdout is not None
+        _read_until(process.stdout.fileno(), b"Thinking.")
+        process.send_signal(signal.SIGTERM)
+        _, err = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 128 + signal.SIGTERM
+    assert b"Traceback" not in err
+
+
+def test_a_reader_that_goes_away_ends_the_run_quietly(script: Script) -> None:  # J4-2
+    steps = "  - repeat: 500\n    steps:\n      - {say: line, call: " + (
+        "{tool: list_dir, arguments: {path: .}}}\n"
+    )
+    with _started("run", "--model", script(steps), "go") as process:
+        assert process.stdout is not None
+        _read_until(process.stdout.fileno(), b"line")
+        process.stdout.close()
+        assert process.stderr is not None
+        err = process.stderr.read()
+        process.wait(PATIENCE_S)
+    assert process.returncode == 141
+    assert b"Traceback" not in err
+
+
+@pytest.mark.parametrize("closed", [[0], [1], [2], [0, 1, 2]])
+def test_closed_descriptors_are_no_trouble(script: Script, closed: list[int]) -> None:  # J4-2
+    model = script('  - call: {tool: list_dir, arguments: {path: .}}\n  - say: "done"\n')
+    close = "; ".join(f"exec {descriptor}>&-" for descriptor in closed)
+    command = " ".join([*PROGRAM, "run", "--model", model, "go"])
+    result = subprocess.run(
+        ["sh", "-c", f"{close}; exec {command}"], capture_output=True, check=False,
+        stdin=subprocess.DEVNULL, timeout=PATIENCE_S,
+    )  # fmt: skip
+    assert result.returncode == 0
+    assert result.stdout == (b"" if 1 in closed else b"done\n")
+    assert b"Traceback" not in result.stderr
+
+
+def test_a_second_run_on_the_same_data_names_the_holder(script: Script) -> None:
+    with _started("run", "--model", script(HANG), "go") as process:
+        assert process.stdout is not None
+        _read_until(process.stdout.fileno(), b"Thinking.")
+        second = subprocess.run(
+            [*PROGRAM, "run", "--model", "scripted", "hi"], capture_output=True, check=False,
+            stdin=subprocess.DEVNULL, timeout=PATIENCE_S,
+        )  # fmt: skip
+        assert second.returncode == 4
+        assert f"in use by process {process.pid}".encode() in second.stderr
+        assert second.stderr.count(b"\n") == 1
+        listed = subprocess.run(
+            [*PROGRAM, "list"], capture_output=True, check=False, stdin=subprocess.DEVNULL
+        )
+        assert (listed.returncode, b"go" in listed.stdout) == (0, True)
+
+
+@contextmanager
+def _on_terminal(*words: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    """Run with a terminal of its own, the controlling one; yield what the person holds."""
+    master, slave = pty.openpty()
+    try:
+        with _started(
+            *words, stdin=slave, stdout=slave, stderr=slave, start_new_session=True,
+            preexec_fn=lambda: os.close(os.open(os.ttyname(slave), os.O_RDWR)),
+        ) as process:  # fmt: skip
+            os.close(slave)
+            yield process, master
+    finally:
+        os.close(master)
+
+
+@pytest.mark.parametrize(
+    ("typed", "answer", "made"),
+    [
+        (b"y\n", b"Created new.txt", True),
+        (b"a\n", b"Created new.txt", True),
+        (b"what\ny\n", b"Created new.txt", True),
+        (b"n use old.txt\n", b"use old.txt", False),
+        (b"\x04", b"the terminal was closed", False),
+    ],
+)
+def test_a_person_is_asked_on_the_terminal(
+    script: Script, typed: bytes, answer: bytes, made: bool
+) -> None:
+    with _on_terminal("run", "--model", script(EDIT), "write it") as (process, master):
+        asked = _read_until(master, b"/n] ")
+        assert b"? Create new.txt" in asked
+        for line in typed.splitlines(keepends=True):
+            os.write(master, line)
+            if line == b"what\n":
+                _read_until(master, b"/n] ")
+        shown = _read_rest(master)
+        process.wait(PATIENCE_S)
+    assert process.returncode == 0
+    assert answer in shown
+    assert Path("new.txt").exists() == made
+
+
+def test_ctrl_c_on_the_terminal_while_a_question_waits(script: Script) -> None:
+    with _on_terminal("run", "--model", script(EDIT), "write it") as (process, master):
+        _read_until(master, b"/n] ")
+        os.write(master, b"\x03")
+        _read_rest(master)
+        process.wait(PATIENCE_S)
+    assert process.returncode == 130
+    assert not Path("new.txt").exists()
+
+
+def test_what_the_model_says_cannot_steer_the_terminal(script: Script) -> None:  # D5-2
+    model = script('  - say: "\\x1b]0;pwn\\x07\\x1b[2Jhi"\n')
+    with _on_terminal("run", "--model", model, "go") as (process, master):
+        shown = _read_rest(master)
+        process.wait(PATIENCE_S)
+    assert b"\x1b]" not in shown
+    assert b"\x1b[2J" not in shown
+    assert b"hi" in shown
+
+
+def _wait_for(path: Path) -> None:
+    until = time.monotonic() + PATIENCE_S
+    while not (path.exists() and path.read_text().strip()):
+        assert time.monotonic() < until, f"{path} was not made"
+        select.select([], [], [], 0.01)
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from vaala_storage.errors import AlreadyExists, StorageFull
+from vaala_storage.file.layout import BLOBS, Layout
 from vaala_storage.file.system import Files, make_directories
 from vaala_storage.limits import BLOB_PIECE_BYTES_MAX
 
@@ -27,10 +28,21 @@ def pieces(files: Files, handle: int, start: int, end: int) -> Iterator[bytes]:
 
 @dataclass(frozen=True, slots=True)
 class BlobFile:
-    files: Files
-    directory: str
+    layout: Layout
+    path: str
     key: str
-    label: str
+
+    @property
+    def files(self) -> Files:
+        return self.layout.files
+
+    @property
+    def directory(self) -> str:
+        return f"{self.layout.directory(self.path)}/{BLOBS}"
+
+    @property
+    def label(self) -> str:
+        return f"{self.path}/{self.key}"
 
     @property
     def filename(self) -> str:
@@ -46,7 +58,7 @@ class BlobFile:
         self.files.sync_data(handle)
         make_directories(self.files, self.directory)
         self._place(hidden)
-        self.files.sync_directory(self.directory)
+        self.layout.sync_names(self.directory)
 
     def take(self, other: str, hidden: str) -> None:
         """Make another blob's file also this one's, by a copy where it must be.

@@ -97,9 +97,7 @@ class FileBlobs(BlobStorage):
         for key in keys:
             await self._pool.call(self._take(source, target, key), target, cancellable=False)
         if keys:
-            await self._pool.call(
-                lambda: self._files.sync_directory(new), target, cancellable=False
-            )
+            await self._pool.call(lambda: self._layout.sync_names(new), target, cancellable=False)
 
     def _take(self, source: str, target: str, key: str) -> Callable[[], None]:
         blob = self._blob(target, key)
@@ -120,7 +118,8 @@ class FileBlobs(BlobStorage):
 
     def _blob(self, path: str, key: str) -> BlobFile:
         check_name(key)
-        return BlobFile(self._files, self._directory(path), key, f"{path}/{key}")
+        self._layout.directory(path)
+        return BlobFile(self._layout, path, key)
 
     def _keys(self, directory: str) -> list[str]:
         try:

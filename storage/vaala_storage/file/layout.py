@@ -12,13 +12,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from vaala_storage.errors import NotFound
-from vaala_storage.file.stream_file import SUFFIX, holds_streams
 from vaala_storage.file.system import Files
 from vaala_storage.log import PathPage
 from vaala_storage.names import check_name, check_path
 
 BLOBS = "blobs"
 """The directory of a path's blobs; no path may have a part of this name."""
+
+
+SUFFIX = ".jsonl"
 
 
 def is_name(name: str) -> bool:
@@ -44,6 +46,23 @@ class Layout:
         if BLOBS in path.split("/"):
             raise ValueError(f"{path!r}: {BLOBS!r} is the name of the directory for blobs")
         return f"{self.root}/{path}"
+
+    def sync_names(self, directory: str) -> None:
+        """Make the names that lead from the root to a directory durable, and those in it.
+
+        Whoever finds a directory cannot know that its maker, perhaps in a process that was killed,
+        came as far as its sync. On a device that holds it already this costs next to nothing.
+        """
+        while len(directory) >= len(self.root):
+            self.files.sync_directory(directory)
+            directory = os.path.dirname(directory)
+
+    def holds_streams(self, directory: str) -> bool:
+        try:
+            entries = self.files.list_directory(directory)
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        return any(entry.name.endswith(SUFFIX) and not entry.is_directory for entry in entries)
 
     def streams(self, path: str) -> tuple[str, ...]:
         """Return the names of a path's streams, sorted; raises `NotFound`."""
@@ -87,7 +106,5 @@ class Layout:
             if key.endswith("/"):
                 if cursor is None or cursor < key or cursor.startswith(key):
                     yield from self._walk(key, cursor)
-            elif (cursor is None or key > cursor) and holds_streams(
-                self.files, f"{self.root}/{key}"
-            ):
+            elif (cursor is None or key > cursor) and self.holds_streams(f"{self.root}/{key}"):
                 yield key

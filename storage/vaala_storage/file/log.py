@@ -144,11 +144,11 @@ class FileLog(LogStorage):
         await self._drop(self._below(path))
 
     async def release(self, path: str) -> None:
-        known = [stream for stream in self._streams.values() if stream.path == path]
+        known = [stream for stream in self._streams.values() if stream.file.path == path]
         await self._rest(known)
         for stream in known:
             if stream.forgettable:
-                self._streams.pop((stream.path, stream.file.name), None)
+                self._streams.pop((stream.file.path, stream.file.name), None)
 
     async def sweep(self) -> None:
         """Make the root and remove what a crash left half made; called at open."""
@@ -191,14 +191,15 @@ class FileLog(LogStorage):
 
     def _file(self, path: str, stream: str) -> StreamFile:
         check_name(stream)
-        return StreamFile(self._files, self._layout.directory(path), stream, f"{path}/{stream}")
+        self._layout.directory(path)
+        return StreamFile(self._layout, path, stream)
 
     def _stream(self, path: str, stream: str) -> Stream:
         key = (path, stream)
         known = self._streams.get(key)
         if known is None:
             file = self._file(path, stream)
-            known = Stream(path, file, self._syncs, self._handles, self._watch)
+            known = Stream(file, self._syncs, self._handles, self._watch)
             self._streams[key] = known
             self._forget_oldest()
         self._streams.move_to_end(key)
@@ -219,7 +220,7 @@ class FileLog(LogStorage):
         return tuple(
             stream
             for stream in self._streams.values()
-            if stream.path == path or stream.path.startswith(f"{path}/")
+            if stream.file.path == path or stream.file.path.startswith(f"{path}/")
         )
 
     async def _rest(self, streams: Iterable[Stream]) -> None:
@@ -232,4 +233,4 @@ class FileLog(LogStorage):
         """Forget deleted streams altogether, also broken ones."""
         await self._rest(streams)
         for stream in streams:
-            self._streams.pop((stream.path, stream.file.name), None)
+            self._streams.pop((stream.file.path, stream.file.name), None)

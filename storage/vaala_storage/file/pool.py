@@ -156,7 +156,7 @@ class ThreadPool(Pool):
                     if not self._told:
                         self._told = True
                         self._token.run_sync_soon(self._settle)
-            self._token.run_sync_soon(self._thread_ended)
+            self._token.run_sync_soon(self._thread_ended, threading.current_thread())
 
     def _settle(self) -> None:
         # First this, then the jobs: a thread that still reads True has left its job before.
@@ -173,7 +173,8 @@ class ThreadPool(Pool):
                     self._queue.put(None)
             job.done(job)
 
-    def _thread_ended(self) -> None:
+    def _thread_ended(self, thread: threading.Thread) -> None:
+        thread.join()  # it has nothing left to do
         self._alive -= 1
         if self._alive <= len(self._stuck):
             self._ended.set()

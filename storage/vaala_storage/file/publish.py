@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from uuid import uuid4
 
 from vaala_storage.errors import AlreadyExists, StorageFull
-from vaala_storage.file.layout import BLOBS, Layout
+from vaala_storage.file.layout import BLOBS, SUFFIX, Layout
 from vaala_storage.file.lines import make_lines
-from vaala_storage.file.stream_file import SUFFIX
 from vaala_storage.file.system import Files, make_directories, remove_tree
 from vaala_storage.limits import BATCH_BYTES_MAX
 from vaala_storage.log import Entry
@@ -53,7 +52,7 @@ class Publisher:
             with contextlib.suppress(OSError):
                 remove_tree(self._files, new)
             raise
-        self._files.sync_directory(parent)
+        self.layout.sync_names(parent)
 
     def delete(self, directory: str) -> None:
         """Remove a directory with everything in it; gone for good on return."""
@@ -71,12 +70,16 @@ class Publisher:
         return f"{self.hidden}/{uuid4().hex}"
 
     def _look_at(self, target: str, path: str) -> bool:
-        """Raise `AlreadyExists` unless nothing or only blobs are there; True: blobs are."""
+        """Raise `AlreadyExists` unless nothing or only blobs are there; True: blobs are.
+
+        A path that is said to exist is durable: its maker may have been told of a failed sync.
+        """
         try:
             names = {entry.name for entry in self._files.list_directory(target)}
         except FileNotFoundError:
             return False
         if any(name.endswith(SUFFIX) for name in names):
+            self.layout.sync_names(target)
             raise AlreadyExists(f"{path}: is there already")
         if names - {BLOBS}:
             raise AlreadyExists(f"{path}: its directory holds other things: {sorted(names)[:3]}")

@@ -27,10 +27,7 @@ from vaala_storage.log import Damage
 
 
 class Stream:
-    def __init__(
-        self, path: str, file: StreamFile, pool: Pool, handles: Handles, watch: Watch
-    ) -> None:
-        self.path = path
+    def __init__(self, file: StreamFile, pool: Pool, handles: Handles, watch: Watch) -> None:
         self.file = file
         self.position: Position | None = None
         """The durable end; None: not known yet."""
@@ -161,7 +158,7 @@ class Stream:
                     break
                 self._waiting.popleft()
                 waiter.fail(
-                    Conflict(self.path, self.file.name, expected=waiter.expected, last=last)
+                    Conflict(self.file.path, self.file.name, expected=waiter.expected, last=last)
                 )
                 continue
             if waiter.count == 0:

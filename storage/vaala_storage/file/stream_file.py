@@ -7,13 +7,13 @@ import re
 from dataclasses import dataclass
 
 from vaala_storage.errors import NotFound, StorageFull, StreamBroken
+from vaala_storage.file.layout import SUFFIX, Layout
 from vaala_storage.file.mapping import storage_error
 from vaala_storage.file.scan import Span, last_batch
 from vaala_storage.file.system import Files
 from vaala_storage.limits import BATCH_BYTES_MAX, TORN_FILES_MAX
 from vaala_storage.log import Damage
 
-SUFFIX = ".jsonl"
 _TORN = re.compile(r"\.torn-([0-9]+)-([0-9]+)")
 
 
@@ -31,50 +31,61 @@ class Moved(Exception):
     """The file is not where memory left it: another writer, or it was removed."""
 
 
-def holds_streams(files: Files, directory: str) -> bool:
-    try:
-        entries = files.list_directory(directory)
-    except (FileNotFoundError, NotADirectoryError):
-        return False
-    return any(entry.name.endswith(SUFFIX) and not entry.is_directory for entry in entries)
-
-
 @dataclass(frozen=True, slots=True)
 class StreamFile:
-    files: Files
-    directory: str
+    layout: Layout
+    path: str
     name: str
-    label: str
-    """Path and stream, for messages."""
+
+    @property
+    def files(self) -> Files:
+        return self.layout.files
+
+    @property
+    def directory(self) -> str:
+        return self.layout.directory(self.path)
+
+    @property
+    def label(self) -> str:
+        """Path and stream, for messages."""
+        return f"{self.path}/{self.name}"
 
     @property
     def filename(self) -> str:
         return f"{self.directory}/{self.name}{SUFFIX}"
 
     def load(self) -> tuple[Position, tuple[Damage, ...]]:
-        """Find the end of the stream and cut what is torn behind it; raises `NotFound`."""
+        """Find the end of the stream and cut what is torn behind it; raises `NotFound`.
+
+        What is found is made durable: the process that wrote it may have been killed before its
+        sync, and an entry that somebody builds on must not vanish with the power.
+        """
         try:
             handle = self.files.open_append(self.filename, create=False)
         except FileNotFoundError:
-            if not holds_streams(self.files, self.directory):
+            if not self.layout.holds_streams(self.directory):
                 raise NotFound(f"{self.label}: no such path") from None
+            self.layout.sync_names(self.directory)
             return Position(0, 0, exists=False), ()
         try:
             size = self.files.state(handle).size
             found = last_batch(Span(self.files, handle, size))
             position = Position(0, 0) if found is None else Position(found[0].end, found[1].last)
-            if position.end == size:
-                return position, ()
-            kept = self._keep(handle, position.end, size)
-            self.files.truncate(handle, position.end)
+            kept = None
+            if position.end < size:
+                kept = self._keep(handle, position.end, size)
+                self.files.truncate(handle, position.end)
             self.files.sync_data(handle)
         finally:
             self.files.close(handle)
+        self.layout.sync_names(self.directory)
+        if kept is None:
+            return position, ()
         detail = f"{size - position.end} torn bytes at byte {position.end}, kept in {kept}"
         return position, (Damage(position.last + 1, None, detail),)
 
     def roll_back(self, position: Position) -> None:
-        """Remove what a failed append left behind ``position`` and make that durable.
+        """Remove what a failed append left behind ``position``; `load` comes after it.
 
         After a failed sync the system may show bytes that the device does not hold and report the
         next sync as good (they count as written). Cutting them is the one state that is certain;
@@ -87,10 +98,8 @@ class StreamFile:
         try:
             if self.files.state(handle).size > position.end:
                 self.files.truncate(handle, position.end)
-            self.files.sync_data(handle)
         finally:
             self.files.close(handle)
-        self.files.sync_directory(self.directory)
 
     def flush(self, handle: int | None, position: Position, line: bytes) -> int:
         """Write a line at the end and return, once it is durable, the open handle.

@@ -74,7 +74,8 @@ async def _run(name: str, call: PreparedCall, context: ToolContext) -> ToolResul
             if size > left:
                 text = await _cut(text, left, context)
             left = max(0, left - size)
-            blocks.append(TextContent(text=text))
+            if text:
+                blocks.append(TextContent(text=text))
         else:
             blocks.append(block)
     return replace(result, content=tuple(blocks))

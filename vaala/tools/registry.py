@@ -91,4 +91,4 @@ class ToolSet:
 
 def _meant(name: str, known: Sequence[str]) -> str:
     close = get_close_matches(name, known, n=1)
-    return f"; did you mean {close[0]}?" if close else ""
+    return f" (did you mean {close[0]}?)" if close else ""

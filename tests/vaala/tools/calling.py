@@ -130,19 +130,19 @@ class Caller:
             command_foreground_s=self.foreground_s,
         )
 
-    async def prepare(self, name: str, **arguments: Any) -> PreparedCall:
+    async def prepare(self, name: str, /, **arguments: Any) -> PreparedCall:
         return await self.tools.prepare(name, json.dumps(arguments), self.workspace)
 
-    async def call(self, name: str, **arguments: Any) -> ToolResult:
+    async def call(self, name: str, /, **arguments: Any) -> ToolResult:
         call = await self.prepare(name, **arguments)
         result = await call.run(self.context())
         text_of(result.content).encode()  # clean, whatever the tool has met (D5-1)
         return result
 
-    async def text(self, name: str, **arguments: Any) -> str:
+    async def text(self, name: str, /, **arguments: Any) -> str:
         return text_of((await self.call(name, **arguments)).content)
 
-    async def failure(self, name: str, **arguments: Any) -> str:
+    async def failure(self, name: str, /, **arguments: Any) -> str:
         with pytest.raises(ToolFailure) as caught:
             await self.call(name, **arguments)
         str(caught.value).encode()

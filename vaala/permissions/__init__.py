@@ -1,0 +1,1 @@
+"""Permissions: what a call would do, and who decides whether it may."""

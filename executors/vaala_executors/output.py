@@ -111,10 +111,12 @@ class OutputCapture:
         if room > 0:
             self._head += data[:room]
             data = data[room:]
-        if data:
-            self._tail += data[-self._tail_bytes :]
-            if len(self._tail) > 2 * self._tail_bytes:
-                del self._tail[: -self._tail_bytes]
+        if len(data) >= self._tail_bytes:
+            self._tail[:] = data[-self._tail_bytes :]
+            return
+        self._tail += data
+        if len(self._tail) > 2 * self._tail_bytes:
+            del self._tail[: -self._tail_bytes]
 
     def since(self, offset: int) -> tuple[bytes, int]:
         """Return what is in memory from ``offset`` on, and the offset where that begins.

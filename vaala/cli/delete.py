@@ -7,10 +7,10 @@ from argparse import Namespace
 from functools import partial
 
 from vaala.cli.conversations import find_id
+from vaala.cli.data import open_writer
 from vaala.cli.exits import DONE, FAILED, USAGE, CommandFailed
 from vaala.cli.failures import run_program
 from vaala.cli.people import local_time, title_of
-from vaala.cli.wiring import open_writer
 from vaala.dao.store import Store
 
 

@@ -7,10 +7,10 @@ from functools import partial
 
 import trio
 
+from vaala.cli.data import open_reader
 from vaala.cli.exits import DONE, USAGE, CommandFailed
 from vaala.cli.failures import run_program
 from vaala.cli.people import directory_of, local_time, short_ids, title_of
-from vaala.cli.wiring import open_reader
 from vaala.dao.pages import ConversationRow, ListQuery
 from vaala_protocol.base import encode, to_json
 

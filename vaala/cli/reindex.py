@@ -6,9 +6,9 @@ import sys
 from argparse import Namespace
 from functools import partial
 
+from vaala.cli.data import open_writer
 from vaala.cli.exits import DONE, FAILED
 from vaala.cli.failures import run_program
-from vaala.cli.wiring import open_writer
 from vaala.dao.pages import ReindexReport
 
 

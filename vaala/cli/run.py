@@ -11,6 +11,7 @@ from pathlib import Path
 
 from vaala.cli.approver import Approver
 from vaala.cli.conversations import find_id, newest_id
+from vaala.cli.data import data_dir
 from vaala.cli.driver import Driver
 from vaala.cli.exits import FAILED, USAGE, CommandFailed
 from vaala.cli.failures import run_program
@@ -21,7 +22,7 @@ from vaala.cli.progress import Progress, View
 from vaala.cli.prompts import read_prompts
 from vaala.cli.terminal import Terminal, open_terminal
 from vaala.cli.text_view import TextView
-from vaala.cli.wiring import User, data_dir, open_user
+from vaala.cli.wiring import User, open_user
 from vaala.config import DEFAULT_AGENT
 from vaala.handle import ConversationHandle
 from vaala_protocol.settings import Settings

@@ -5,11 +5,11 @@ from __future__ import annotations
 from argparse import Namespace
 from functools import partial
 
+from vaala.cli.data import open_reader
 from vaala.cli.exits import DONE
 from vaala.cli.failures import run_program
 from vaala.cli.listing import limit_of
 from vaala.cli.people import local_time, short_ids, title_of
-from vaala.cli.wiring import open_reader
 from vaala.dao.pages import SearchResult
 from vaala.tools.text import clean_line
 from vaala_protocol.base import encode

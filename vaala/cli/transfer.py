@@ -11,9 +11,9 @@ from functools import partial
 import trio
 
 from vaala.cli.conversations import find_id
+from vaala.cli.data import open_reader, open_writer
 from vaala.cli.exits import DONE, FAILED, USAGE, CommandFailed
 from vaala.cli.failures import run_program
-from vaala.cli.wiring import open_reader, open_writer
 from vaala.dao.archive_write import Sink
 
 STDOUT = "-"

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import os
-from argparse import Namespace
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from vaala.config import Config, config_directory, data_directory, load_config
-from vaala.dao.opening import open_store, open_store_readonly
-from vaala.dao.reader import Reader
-from vaala.dao.store import Store
+from vaala.config import Config, config_directory, load_config
+from vaala.dao.opening import open_store
 from vaala.embed import open_runtime
 from vaala.models.base import Models
 from vaala.models.choose import KEY_ORDER
@@ -30,11 +27,6 @@ class User:
     runtime: Runtime
     models: Models
     config: Config
-
-
-def data_dir(arguments: Namespace) -> Path:
-    given: str | None = arguments.data_dir
-    return Path(given).expanduser().absolute() if given else data_directory(os.environ)
 
 
 @asynccontextmanager
@@ -74,17 +66,3 @@ def secret_variables(config: Config) -> tuple[str, ...]:
     """Return the variables of keys: a command of an agent must not be able to read them."""
     keys = (name for name in KEY_ORDER if name.endswith("_API_KEY"))
     return (*keys, *config.key_variables)
-
-
-@asynccontextmanager
-async def open_reader(arguments: Namespace) -> AsyncGenerator[Reader]:
-    """Open the user's data for reading, also while a runtime owns it."""
-    async with open_store_readonly(data_dir(arguments)) as reader:
-        yield reader
-
-
-@asynccontextmanager
-async def open_writer(arguments: Namespace) -> AsyncGenerator[Store]:
-    """Open the user's data as its owner; raises `StoreLocked`."""
-    async with open_store(data_dir(arguments)) as store:
-        yield store

@@ -252,7 +252,7 @@ class Story:
 
     def name(self, kind: str) -> str:
         self._count += 1
-        return f"{kind}-{self._count}"
+        return f"{kind}-{self._count}-{self.session_id[-4:]}"
 
     def now(self) -> int:
         self._now += self.random.randrange(1000)

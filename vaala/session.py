@@ -100,7 +100,7 @@ class Session(Actor):
         self._recorder = Recorder(session_log, self._publish_change)
         self._unsaved: str | None = None
         self._last_at = self.state.head.last_at
-        self._history: History | None = None
+        self.history: History | None = None
         self._last_result: TurnResult | None = None
         self._at_rest = trio.Event()
         self._children: Children | None = None
@@ -158,7 +158,7 @@ class Session(Actor):
     def tick(self, now: float) -> None:
         """Give back memory that an idle session does not need; called now and then."""
         if self.turn is None and now - self.used_at > limits.HISTORY_KEPT_S:
-            self._history = None
+            self.history = None
             if not self.around.stream.watched:
                 self.recent.forget()
 
@@ -301,7 +301,7 @@ class Session(Actor):
         self.turn = None
         self.used_at = trio.current_time()
         self._last_result = turn.result
-        self._history = turn.history
+        self.history = turn.history
         if self.log.checkpoint_due and not self._recorder.unsaved:
             with suppress(NotDurable):
                 await self._write([self._checkpoint()], keep=False)
@@ -427,7 +427,7 @@ class Session(Actor):
 
     async def history_for(self, model: Model, turn_id: str) -> History:
         """Return the history before a turn, encoded for a model; kept, or read from the log."""
-        history, self._history = self._history, None
+        history, self.history = self.history, None
         if history is not None and (history.model.api, history.model.name) == (
             model.api,
             model.name,

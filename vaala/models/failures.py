@@ -26,7 +26,7 @@ from vaala.models.retry_after import retry_after_s
 from vaala.models.secret import Secret, scrub
 from vaala_protocol.settings import ErrorKind
 
-_OVERFLOW = re.compile(
+_OVERFLOW = (
     r"prompt is too long|exceeds? (?:the )?context (?:limit|window)|context[_ ]length[_ ]exceeded"
     r"|exceeds? the (?:model'?s )?(?:context|maximum context)"
     r"|request_too_large|input is too long for requested model"
@@ -39,35 +39,29 @@ _OVERFLOW = re.compile(
     r"|exceeded model token limit|too large for model with \d+ maximum context length"
     r"|prompt too long; exceeded|input length exceeds the context length"
     r"|max_tokens must be at least 1, got -\d+|current length is \d+ while limit is"
-    r"|inputs. tokens \+ .max_new_tokens. must be|model_context_window_exceeded",
-    re.IGNORECASE | re.DOTALL,
+    r"|inputs. tokens \+ .max_new_tokens. must be|model_context_window_exceeded"
 )
-"""What providers say when the window is full; the wordings are their own."""
+"""What providers say when the window is full; the wordings are their own. These patterns are texts
+and compiled at the first error: most runs meet none."""
 
-_NOT_OVERFLOW = re.compile(
-    r"rate.?limit|too many requests|too many tokens, please wait|throttl|tokens per minute",
-    re.IGNORECASE,
+_NOT_OVERFLOW = (
+    r"rate.?limit|too many requests|too many tokens, please wait|throttl|tokens per minute"
 )
-_BILLING = re.compile(
+_BILLING = (
     r"insufficient_quota|billing|credit balance|insufficient (?:balance|credits?|funds)"
-    r"|exceeded your current quota|payment required|out of credits",
-    re.IGNORECASE,
+    r"|exceeded your current quota|payment required|out of credits"
 )
-_AUTH = re.compile(
+_AUTH = (
     r"authentication_error|invalid_api_key|api key not valid|permission_(?:error|denied)"
-    r"|invalid api key|incorrect api key|unauthenticated",
-    re.IGNORECASE,
+    r"|invalid api key|incorrect api key|unauthenticated"
 )
-_REFUSED = re.compile(
-    r"content_filter|responsibleaipolicy|content_policy|moderation|flagged", re.IGNORECASE
-)
-_RATE_LIMIT = re.compile(r"rate.?limit|resource_exhausted|throttl|too many requests", re.IGNORECASE)
-_OVERLOADED = re.compile(
+_REFUSED = r"content_filter|responsibleaipolicy|content_policy|moderation|flagged"
+_RATE_LIMIT = r"rate.?limit|resource_exhausted|throttl|too many requests"
+_OVERLOADED = (
     r"overloaded|server_error|api_error|unavailable|internal|timeout_error|loading model"
-    r"|insufficient_system_resource",
-    re.IGNORECASE,
+    r"|insufficient_system_resource"
 )
-_BAD_REQUEST = re.compile(r"invalid_request|bad.?request|invalid_argument", re.IGNORECASE)
+_BAD_REQUEST = r"invalid_request|bad.?request|invalid_argument"
 _FAILED_GENERATION = "tool_use_failed"
 """Groq: the model wrote a call that its own server refuses; another try is another draw."""
 
@@ -133,23 +127,23 @@ def _judge(status: int | None, error: ErrorBody) -> tuple[ErrorKind, bool]:
         return "billing", False
     if _is_overflow(status, words):
         return "context_overflow", False
-    if status == 413 and _NOT_OVERFLOW.search(words):
+    if status == 413 and _says(_NOT_OVERFLOW, words):
         # Groq: larger than a minute's tokens. The same request can never pass.
         return "rate_limit", False
-    if status in (400, 403, None) and _REFUSED.search(words):
+    if status in (400, 403, None) and _says(_REFUSED, words):
         return "refused", False
-    if status in (401, 403) or (status in (400, None) and _AUTH.search(words)):
+    if status in (401, 403) or (status in (400, None) and _says(_AUTH, words)):
         return "auth", False
     return _judge_by_status(status, words)
 
 
 def _judge_by_status(status: int | None, words: str) -> tuple[ErrorKind, bool]:
     if status is None:
-        if _RATE_LIMIT.search(words):
+        if _says(_RATE_LIMIT, words):
             return "rate_limit", True
-        if _OVERLOADED.search(words):
+        if _says(_OVERLOADED, words):
             return "overloaded", True
-        if _BAD_REQUEST.search(words):
+        if _says(_BAD_REQUEST, words):
             return "invalid_request", False
         return "incomplete", True
     match status:
@@ -169,13 +163,17 @@ def _judge_by_status(status: int | None, words: str) -> tuple[ErrorKind, bool]:
 
 def _is_billing(words: str) -> bool:
     # Google speaks of plan and billing when only this minute's quota is used up.
-    return _BILLING.search(words) is not None and "RESOURCE_EXHAUSTED" not in words
+    return _says(_BILLING, words) and "RESOURCE_EXHAUSTED" not in words
 
 
 def _is_overflow(status: int | None, words: str) -> bool:
-    if status in (401, 402, 403, 404, 429) or _NOT_OVERFLOW.search(words):
+    if status in (401, 402, 403, 404, 429) or _says(_NOT_OVERFLOW, words):
         return False
-    return status == 413 or _OVERFLOW.search(words) is not None
+    return status == 413 or _says(_OVERFLOW, words)
+
+
+def _says(pattern: str, words: str) -> bool:
+    return re.search(pattern, words, re.IGNORECASE | re.DOTALL) is not None
 
 
 _LEADS: Mapping[ErrorKind, str] = {

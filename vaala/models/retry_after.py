@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping
-from email.utils import parsedate_to_datetime
 
 
 def retry_after_s(headers: Mapping[str, str]) -> float | None:
@@ -37,7 +36,12 @@ def _number(value: str | None) -> float | None:
 
 
 def _date(value: str | None) -> float | None:
+    if value is None:
+        return None
+    # Here and not above: it brings a mail reader with it, and few answers need it.
+    from email.utils import parsedate_to_datetime
+
     try:
-        return None if value is None else parsedate_to_datetime(value).timestamp()
+        return parsedate_to_datetime(value).timestamp()
     except ValueError:
         return None

@@ -6,11 +6,11 @@ from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import trio
 
 from vaala.models.base import Model, ModelFailure, Models
-from vaala.models.chat.model import ChatClient, ChatModel
 from vaala.models.choose import (
     NOT_SPOKEN,
     Found,
@@ -24,10 +24,13 @@ from vaala.models.http import Http, open_http
 from vaala.models.limits import CHOICE_KEPT_S
 from vaala.models.listing import LOCAL_SERVERS, LocalServer, list_models, probe
 from vaala.models.provider import Provider
-from vaala.models.scripted.demo import DEMO
-from vaala.models.scripted.files import read_script
-from vaala.models.scripted.model import ScriptedModel
 from vaala_protocol.errors import BadRequest
+
+if TYPE_CHECKING:
+    from vaala.models.chat.model import ChatClient
+    from vaala.models.scripted.model import ScriptedModel
+
+# Each kind of model is imported when one of it is first wanted: a run has one kind.
 
 _SCRIPTED = "scripted"
 _FILE_PREFIX = f"{_SCRIPTED}:"
@@ -98,13 +101,8 @@ class ModelSet(Models):
         given = self._sources.models.get(name)
         if given is not None:
             return given
-        if name == _SCRIPTED:
-            if self._demo is None:
-                self._demo = ScriptedModel(DEMO)
-            return self._demo
-        if name.startswith(_FILE_PREFIX):
-            path = Path(name.removeprefix(_FILE_PREFIX))
-            return await trio.to_thread.run_sync(read_script, path)
+        if name == _SCRIPTED or name.startswith(_FILE_PREFIX):
+            return await self._scripted(name)
         head, slash, model = name.partition("/")
         provider = self._provider(head)
         if provider is not None and slash and model:
@@ -112,6 +110,18 @@ class ModelSet(Models):
         if provider is not None and not slash:
             return await self._of(Found(provider, default_model(provider), ""))
         return await self._of_default_provider(name)
+
+    async def _scripted(self, name: str) -> Model:
+        from vaala.models.scripted.demo import DEMO
+        from vaala.models.scripted.files import read_script
+        from vaala.models.scripted.model import ScriptedModel
+
+        if name != _SCRIPTED:
+            path = Path(name.removeprefix(_FILE_PREFIX))
+            return await trio.to_thread.run_sync(read_script, path)
+        if self._demo is None:
+            self._demo = ScriptedModel(DEMO)
+        return self._demo
 
     def _provider(self, name: str) -> Provider | None:
         """Return a provider that can be used; raises `BadRequest` for one that cannot."""
@@ -148,6 +158,8 @@ class ModelSet(Models):
                 f"{provider.name} has no model {model!r} in the configuration;"
                 f" {_close(name, offered)}"
             )
+        from vaala.models.chat.model import ChatClient, ChatModel
+
         client = self._clients.get(provider.name)
         if client is None or client.provider != provider:
             client = self._clients[provider.name] = ChatClient(provider, self._http)

@@ -132,6 +132,11 @@ class SqliteBlobWriter(BlobWriter):
         self._buffer.clear()
 
 
+def has_unnamed(connection: apsw.Connection) -> bool:
+    """Whether a writer that is at work, or that a crash ended, has stored parts."""
+    return first(connection, "SELECT 1 FROM blobs WHERE names = 0 LIMIT 1") is not None
+
+
 def sweep(connection: apsw.Connection) -> None:
     """Remove what writers left that a crash ended."""
     connection.execute(

@@ -67,13 +67,14 @@ def _open(opening: Opening, opened: Callable[[apsw.Connection], None]) -> Opened
     if opening.read_only:
         first = _connect(opening, opened)
         with _mapped(opening, first):
-            schema.check_version(first)
-            tables: Sequence[schema.Table] = schema.declared(first, opening.namespaces)
+            tables: Sequence[schema.Table] = schema.readable(first, opening.namespaces)
             readers = [first, *_readers(opening, opened, READER_THREADS - 1)]
             return Opened(None, readers, tables, _is_wal(first))
     _make_file(opening.path)
     writer = _connect(opening, opened)
     with _mapped(opening, writer):
+        schema.check_ours(writer)  # before anything is changed
+        _tighten_mode(opening.path)
         wal = _engage_wal(writer)
         writer.pragma("synchronous", opening.sync)
         writer.pragma("journal_size_limit", WAL_BYTES_KEPT)
@@ -93,6 +94,7 @@ def _connect(opening: Opening, opened: Callable[[apsw.Connection], None]) -> aps
     opened(connection)
     connection.set_busy_timeout(round(opening.busy_s * 1000))
     with _mapped(opening, connection):
+        value(connection, "SELECT count(*) FROM sqlite_schema")  # finds garbage
         ranking.register(connection)
         connection.pragma("fullfsync", True)  # macOS: fsync alone does not reach the disk
     return connection
@@ -128,11 +130,15 @@ def _make_file(path: Path) -> None:
         finally:
             os.close(directory)
     except FileExistsError:
-        if path.stat().st_mode & 0o077:
-            path.chmod(0o600)
+        pass
     except OSError as error:
         kind = StorageFull if error.errno in (errno.ENOSPC, errno.EDQUOT) else StorageFailed
         raise kind(f"{path}: cannot be made: {error}") from error
+
+
+def _tighten_mode(path: Path) -> None:
+    if path.stat().st_mode & 0o077:
+        path.chmod(0o600)
 
 
 def _engage_wal(connection: apsw.Connection) -> bool:
@@ -149,7 +155,6 @@ def _is_wal(connection: apsw.Connection) -> bool:
 
 
 def _check(connection: apsw.Connection, path: Path) -> None:
-    connection.pragma("schema_version")  # reads the header, so garbage is found here
     if path.stat().st_size <= CHECKED_AT_OPEN_BYTES_MAX:
         quick_check(connection)
 
@@ -157,15 +162,18 @@ def _check(connection: apsw.Connection, path: Path) -> None:
 def _prepare(
     connection: apsw.Connection, namespaces: Iterable[Namespace]
 ) -> Sequence[schema.Table]:
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        schema.create_or_check(connection)
-        schema.probe(connection)
-        tables = schema.declare(connection, namespaces)
-        blobs.sweep(connection)
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
-    connection.execute("COMMIT")
+    """Make the database ready; takes no lock for writing when it is already."""
+    tables = schema.prepared(connection, namespaces)
+    if tables is None or blobs.has_unnamed(connection):
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            schema.create_or_check(connection)
+            tables = schema.declare(connection, namespaces)
+            blobs.sweep(connection)
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+        connection.execute("COMMIT")
+    schema.probe(connection)
     return tables

@@ -7,7 +7,6 @@ not stop storage. The queue holds at most one job for each task that waits for i
 from __future__ import annotations
 
 import queue
-import threading
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Generic, TypeVar
@@ -22,16 +21,13 @@ T = TypeVar("T")
 class Job(Generic[T]):
     """A function to run on a connection, and the task that waits for it.
 
-    Cancelled while it waits, it is never run. Cancelled while it runs, the task goes on at once:
-    a read is interrupted in SQLite, a write is finished and its outcome dropped.
+    Cancelled while it waits, it is never run. Cancelled while it runs, the task goes on at once;
+    the thread sees `left` and may stop. The outcome of a job that was left goes nowhere.
     """
 
-    def __init__(self, work: Callable[[apsw.Connection], T], *, interruptible: bool) -> None:
+    def __init__(self, work: Callable[[apsw.Connection], T]) -> None:
         self.work = work
-        self._interruptible = interruptible
-        self._lock = threading.Lock()
-        self._left = False
-        self._running: apsw.Connection | None = None
+        self.left = False
         self._task = trio.lowlevel.current_task()
         self._token = trio.lowlevel.current_trio_token()
 
@@ -40,30 +36,17 @@ class Job(Generic[T]):
         result: T = await trio.lowlevel.wait_task_rescheduled(self._leave)
         return result
 
-    def begin(self, connection: apsw.Connection) -> bool:
-        """Tell, in the thread, whether somebody still waits; the job then counts as running."""
-        with self._lock:
-            if not self._left:
-                self._running = connection
-            return not self._left
-
     def finish(self, result: outcome.Outcome[T]) -> None:
-        """Hand over the outcome, in the thread; nothing can interrupt the job after that."""
-        with self._lock:
-            self._running = None
+        """Hand over the outcome, in the thread."""
         with suppress(trio.RunFinishedError):  # the program ended; nobody waits
             self._token.run_sync_soon(self._deliver, result)
 
     def _leave(self, _raise_cancel: object) -> trio.lowlevel.Abort:
-        with self._lock:
-            self._left = True
-            if self._running is not None and self._interruptible:
-                # Under the lock: later it could hit the next job of the same connection.
-                self._running.interrupt()
+        self.left = True
         return trio.lowlevel.Abort.SUCCEEDED
 
     def _deliver(self, result: outcome.Outcome[T]) -> None:
-        if not self._left:
+        if not self.left:
             trio.lowlevel.reschedule(self._task, result)
 
 

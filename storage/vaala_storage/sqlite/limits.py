@@ -29,3 +29,6 @@ BLOB_PART_BYTES = 256 << 10
 
 BLOB_KEYS_PAGE = 1000
 """Keys of a path that are read at a time."""
+
+STEPS_BETWEEN_CHECKS = 10_000
+"""Steps of SQLite's machine, a millisecond or less, after which a read looks for a cancel."""

@@ -87,6 +87,11 @@ class Table:
     namespace: Namespace
     fields: Mapping[str, int]
 
+    @property
+    def is_exact(self) -> bool:
+        """Whether the fields that are indexed are those that are declared."""
+        return set(self.fields) == set(self.namespace.fields)
+
 
 def create_or_check(connection: apsw.Connection) -> None:
     """Make the tables of a new file; raise when those of an old one are not ours."""
@@ -94,7 +99,13 @@ def create_or_check(connection: apsw.Connection) -> None:
         connection.execute(_RECORDS + _LOG + _BLOBS + _SEARCH)
         connection.pragma("application_id", APPLICATION_ID)
         connection.pragma("user_version", SCHEMA_VERSION)
-    check_version(connection)
+    check_ours(connection)
+
+
+def check_ours(connection: apsw.Connection) -> None:
+    """Raise what `check_version` raises unless the file is new and empty."""
+    if _has_tables(connection):
+        check_version(connection)
 
 
 def check_version(connection: apsw.Connection) -> None:
@@ -122,12 +133,26 @@ def declare(connection: apsw.Connection, namespaces: Iterable[Namespace]) -> lis
     return [_declare(connection, namespace) for namespace in namespaces]
 
 
-def declared(connection: apsw.Connection, namespaces: Iterable[Namespace]) -> list[Table]:
+def prepared(connection: apsw.Connection, namespaces: Iterable[Namespace]) -> list[Table] | None:
+    """Look declared namespaces up; None when something is still to be made.
+
+    Raises what `check_version` raises.
+    """
+    if not _has_tables(connection):
+        return None
+    check_version(connection)
+    tables = [_look_up(connection, namespace) for namespace in namespaces]
+    found = [table for table in tables if table is not None and table.is_exact]
+    return found if len(found) == len(tables) else None
+
+
+def readable(connection: apsw.Connection, namespaces: Iterable[Namespace]) -> list[Table]:
     """Look declared namespaces up; raises `ReadOnly` when one is not there to be read."""
+    check_version(connection)
     tables: list[Table] = []
     for namespace in namespaces:
         table = _look_up(connection, namespace)
-        if table is None or set(namespace.fields) - set(table.fields):
+        if table is None or set(namespace.fields) - table.fields.keys():
             raise ReadOnly(
                 f"{connection.filename}: has no index for {namespace.name} as declared; "
                 "open it once for writing"

@@ -15,7 +15,7 @@ import trio
 from vaala_storage.errors import StorageFailed
 from vaala_storage.sqlite.failures import translate
 from vaala_storage.sqlite.jobs import Job, JobQueue
-from vaala_storage.sqlite.limits import WRITES_PER_COMMIT_MAX
+from vaala_storage.sqlite.limits import STEPS_BETWEEN_CHECKS, WRITES_PER_COMMIT_MAX
 
 T = TypeVar("T")
 Work: TypeAlias = Callable[[apsw.Connection], T]
@@ -31,11 +31,15 @@ class Threads:
         self._closed = False
 
     async def run(self, work: Work[T]) -> T:
-        """Run ``work`` in a transaction in one of the threads; see `Job` for cancellation."""
+        """Run ``work`` in a transaction in one of the threads.
+
+        Cancellation returns at once. Work that has not begun is dropped; after that a read is
+        stopped soon, and a write is finished.
+        """
         await trio.lowlevel.checkpoint_if_cancelled()
         if self._closed:
             raise StorageFailed(f"{self._path}: the database was closed")
-        job = Job(work, interruptible=not self._writing)
+        job = Job(work)
         self._jobs.put(job)
         return await job.wait()
 
@@ -72,7 +76,7 @@ class Threads:
         while (job := self._jobs.take()) is not None:
             if self._writing:
                 self._write([job, *self._more()], connection)
-            elif job.begin(connection):
+            elif not job.left:
                 job.finish(outcome.capture(self._read, job, connection))
 
     def _more(self) -> list[Job[Any]]:
@@ -82,6 +86,8 @@ class Threads:
         return jobs
 
     def _read(self, job: Job[T], connection: apsw.Connection) -> T:
+        # Not by interrupt(): that is lost when it comes between two statements.
+        connection.set_progress_handler(lambda: job.left, STEPS_BETWEEN_CHECKS)
         try:
             connection.execute("BEGIN")
             try:
@@ -94,7 +100,7 @@ class Threads:
 
     def _write(self, jobs: list[Job[Any]], connection: apsw.Connection) -> None:
         """Run jobs as one commit; each is undone alone when it fails alone."""
-        running = [job for job in jobs if job.begin(connection)]
+        running = [job for job in jobs if not job.left]
         done: list[tuple[Job[Any], Any]] = []
         try:
             connection.execute("BEGIN IMMEDIATE")

@@ -75,9 +75,10 @@ class ChangeTool(DeclaredTool[A]):
     async def _run(self, arguments: A, target: Target, context: ToolContext) -> ToolResult:
         workspace = context.workspace
         async with self._locks.hold(f"{workspace.executor}:{target.real_path}"):
-            await target.confirm(workspace)
             before = await load_if_there(workspace, target)
-            if before is not None:
+            if before is None:
+                await target.confirm(workspace)
+            else:
                 check_unchanged(context, target, before)
             content = await _compute(partial(self.make, arguments, target, before), before)
             if before is None or content.data != before.data:

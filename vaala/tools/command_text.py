@@ -40,14 +40,17 @@ def command_result(
     notes = [note, _state(command)]
     if not text:
         notes.append("No output." if command.output_bytes == 0 else "No new output.")
-    if command.omitted_bytes and command.note:
-        notes.append(command.note)
-    if command.output_blob is not None and command.omitted_bytes:
-        notes.append(
-            f"The whole output, {size_text(command.output_bytes, 'byte')}, is saved: "
-            f"read_file blob:{command.output_blob}"
-        )
+    if command.omitted_bytes:
+        notes += _saved(command)
     return noted(text, *notes, details=_told(command, details))
+
+
+def _saved(command: RunningCommand) -> list[str]:
+    """Return where what was left out can be read, and what of it cannot."""
+    if command.output_blob is None:
+        return [command.note] if command.note else []
+    whole = f"The whole output, {size_text(command.output_bytes, 'byte')}, is saved:"
+    return [command.note or whole, f"read_file blob:{command.output_blob}"]
 
 
 def _state(command: RunningCommand) -> str:

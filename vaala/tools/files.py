@@ -37,9 +37,12 @@ class Target:
         """Check that the path still leads where it led when the call was allowed."""
         real_path, inside = await workspace.resolve(self.path)
         if real_path != self.real_path or inside is self.outside:
-            raise ToolFailure(
-                f"{self.shown} leads to another place than when the call was checked; call again"
-            )
+            raise self.moved()
+
+    def moved(self) -> ToolFailure:
+        return ToolFailure(
+            f"{self.shown} leads to another place than when the call was checked; call again"
+        )
 
 
 async def find_target(workspace: Workspace, path: str) -> Target:
@@ -59,8 +62,13 @@ class Loaded:
 
 
 async def load(workspace: Workspace, target: Target) -> Loaded:
-    """Read a file; raises `ToolFailure` for what is no regular file."""
+    """Read a file that is where it was when the call was allowed; raises `ToolFailure`.
+
+    What is no regular file is refused too.
+    """
     stat = await workspace.stat(target.path, anywhere=target.outside)
+    if stat.real_path != target.real_path:
+        raise target.moved()
     if stat.kind == "directory":
         raise ToolFailure(f"{target.shown} is a directory; list_dir shows what is in it")
     if stat.kind != "file":

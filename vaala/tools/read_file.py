@@ -60,7 +60,6 @@ class ReadFile(DeclaredTool[ReadArguments]):
 
 async def _read_file(target: Target, arguments: ReadArguments, context: ToolContext) -> ToolResult:
     workspace = context.workspace
-    await target.confirm(workspace)
     loaded = await load(workspace, target)
     if loaded.data is None:
 

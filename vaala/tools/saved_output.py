@@ -51,7 +51,7 @@ class SavedOutput:
     async def take(self, data: bytes) -> None:
         """Keep the next bytes. Cancel: the blob is void."""
         room = limits.COMMAND_SAVED_BYTES_MAX - self._taken
-        if self._failed or room <= 0:
+        if self._failed or not data:
             return
         if len(data) > room:
             kept = size_text(limits.COMMAND_SAVED_BYTES_MAX, "byte")

@@ -6,10 +6,13 @@ import os
 from pathlib import Path
 
 import pytest
+import trio
+from trio.testing import wait_all_tasks_blocked
 
 from tests.vaala.tools.calling import Caller
 from vaala.tools import limits
-from vaala.tools.base import ReadRecord
+from vaala.tools.base import ReadRecord, ToolFailure
+from vaala.tools.locks import PathLocks
 from vaala_protocol.calls import FileChange, FileChangeDetails
 
 
@@ -165,7 +168,7 @@ async def test_a_directory_swapped_for_a_link_after_the_call_was_allowed(
     assert not call.access.outside
     (directory / "d").rmdir()
     (directory / "d").symlink_to(tmp_path)
-    with pytest.raises(Exception, match="another place"):
+    with pytest.raises(ToolFailure, match=r"another place|outside the workspace"):
         await call.run(caller.context())
     assert not (tmp_path / "x").exists()
 
@@ -176,3 +179,27 @@ async def test_large_content_gets_a_bounded_diff(caller: Caller) -> None:
     diff = result.details.changes[0].diff or ""
     assert len(diff.encode()) <= limits.DIFF_BYTES_MAX + 100
     assert diff.endswith("of the diff left out)")
+
+
+async def test_locks_exclude_by_name_and_leave_nothing() -> None:
+    locks = PathLocks()
+    order: list[str] = []
+
+    async def work(name: str, mark: str, scope: trio.CancelScope) -> None:
+        with scope:
+            async with locks.hold(name):
+                order.append(mark)
+                await wait_all_tasks_blocked()
+                order.append(mark)
+
+    given_up = trio.CancelScope()
+    async with trio.open_nursery() as nursery:
+        for name, mark in (("a", "1"), ("a", "2"), ("b", "3")):
+            nursery.start_soon(work, name, mark, trio.CancelScope())
+        nursery.start_soon(work, "a", "4", given_up)
+        given_up.cancel()
+    assert "4" not in order
+    marks = [mark for mark in order if mark != "3"]
+    assert marks[0] == marks[1]
+    assert marks[2] == marks[3]
+    assert len(locks) == 0

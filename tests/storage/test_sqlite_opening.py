@@ -34,6 +34,10 @@ def files(directory: Path) -> list[str]:
     return sorted(entry.name for entry in directory.iterdir())
 
 
+def size_of(path: Path) -> int:
+    return path.stat().st_size
+
+
 def damage_page(path: Path, index: int) -> None:
     with path.open("r+b") as file:
         file.seek(index * PAGE_BYTES)
@@ -121,14 +125,14 @@ async def test_a_damaged_page_of_a_small_database_is_found_at_open(
 
 
 async def test_a_large_database_that_was_cut_short_is_found_at_open(large: Path) -> None:
-    os.truncate(large, os.path.getsize(large) - (64 << 10))
+    os.truncate(large, size_of(large) - (64 << 10))
     with pytest.raises(StorageCorrupt):
         async with open_sqlite(large, namespaces=[SPACE]):
             raise AssertionError
 
 
 async def test_damage_deep_in_a_large_database_is_found_by_a_check(large: Path) -> None:
-    damage_page(large, os.path.getsize(large) // 2 // PAGE_BYTES)
+    damage_page(large, size_of(large) // 2 // PAGE_BYTES)
     async with open_sqlite(large, namespaces=[SPACE]) as database:
         with pytest.raises(StorageCorrupt):
             await database.check()

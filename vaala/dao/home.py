@@ -15,7 +15,13 @@ import trio
 from vaala.dao.entries import METADATA_STREAM, ROOT_STREAM, Entry
 from vaala.dao.row import Row, activity_of, first_words
 from vaala_storage.blobs import BlobStorage
-from vaala_storage.errors import Conflict, NotFound
+from vaala_storage.errors import (
+    AlreadyExists,
+    Conflict,
+    NotFound,
+    StorageFailed,
+    StreamBroken,
+)
 from vaala_storage.log import Damage, LogStorage
 from vaala_storage.staged import StagedStorage, hand_over
 
@@ -150,13 +156,17 @@ class Home:
         if last != expected:
             raise Conflict(self.path, stream, expected=expected, last=last)
         await self._mark()
-        await hand_over(
-            self._shared.staged,
-            self.path,
-            self._shared.log,
-            self._shared.blobs,
-            adding={ROOT_STREAM: entries},
-        )
+        try:
+            await hand_over(
+                self._shared.staged,
+                self.path,
+                self._shared.log,
+                self._shared.blobs,
+                adding={ROOT_STREAM: entries},
+            )
+        except (StorageFailed, AlreadyExists) as error:
+            # It may be there, now or since an earlier attempt: `recover` finds out.
+            raise StreamBroken(f"{self.path}: not known whether it was made: {error}") from error
         self._left_stage()
         return expected + len(entries)
 

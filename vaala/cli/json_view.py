@@ -1,8 +1,8 @@
 """`JsonView`: every update as one line of JSON on stdout.
 
 A line is a frame (it has ``event``), or an object with one key: ``snapshot`` (first, and again
-when this reader fell behind), ``note`` (one line about the run), ``result`` (a prompt is done),
-``error`` (the command ends here).
+when this reader fell behind), ``note`` (one line about the run), ``result`` (a prompt is done; a
+few frames may follow), ``error`` (the command could not begin).
 """
 
 from __future__ import annotations

@@ -31,6 +31,12 @@ class LogFile(logging.FileHandler):
         os.close(os.open(self.path, os.O_CREAT | os.O_WRONLY, 0o600))
         return super()._open()
 
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            super().emit(record)
+        except OSError:  # opening is not covered by the library's own handling
+            self.failed = True
+
     def handleError(self, record: logging.LogRecord) -> None:
         """A log that cannot be written is no reason to fail, or to print a traceback."""
         self.failed = True

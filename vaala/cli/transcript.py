@@ -33,6 +33,8 @@ def item_text(item: Item) -> str:
     match item:
         case UserMessage():
             return f"--- you, {local_time(item.created_at)}\n{_said(item.content)}"
+        case AssistantMessage() if not item.text.strip():
+            return ""  # it only called tools
         case AssistantMessage():
             cut = "\n(cut off here)" if item.partial else ""
             return f"--- agent, {local_time(item.created_at)}\n{clean(item.text)}{cut}"

@@ -9,9 +9,10 @@ actor never asks upward.
 
 from __future__ import annotations
 
-import logging
+import math
 from collections import deque
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from contextvars import ContextVar
 from typing import Any, Generic, TypeVar, final
 
@@ -22,7 +23,6 @@ from vaala import limits
 from vaala_protocol.errors import Overloaded, Refused, Stopping, TimedOut
 
 R = TypeVar("R")
-log = logging.getLogger(__name__)
 
 _waiting: ContextVar[tuple[Actor, ...]] = ContextVar("vaala_waiting_actors", default=())
 
@@ -39,12 +39,11 @@ class Command(Generic[R]):
 class _Message:
     """A command on its way, with the place for its answer."""
 
-    __slots__ = ("_answered", "_result", "abandoned", "chain", "command")
+    __slots__ = ("_answered", "_result", "chain", "command")
 
     def __init__(self, command: Command[Any], chain: tuple[Actor, ...]) -> None:
         self.command = command
         self.chain = chain
-        self.abandoned = False
         self._answered = trio.Event()
         self._result: outcome.Outcome[Any] | None = None
 
@@ -71,8 +70,10 @@ class Actor:
         self._reports: deque[_Message] = deque()
         self._wake = trio.Event()
         self._stopping = False
+        self._childless = False
         self._ended = False
         self._stopped = trio.Event()
+        self._deadline = -math.inf
         self._loop_scope = trio.CancelScope(shield=True)
         self._nursery: trio.Nursery | None = None
 
@@ -103,7 +104,9 @@ class Actor:
         except trio.TooSlowError:
             raise TimedOut(f"{self}: no answer to {_name(command)} in {timeout:g} s") from None
         finally:
-            message.abandoned = True
+            # Only a request that has not begun is still there.
+            with suppress(ValueError):
+                self._requests.remove(message)
 
     def report(self, command: Command[Any]) -> None:
         """Send a message from a child; nobody waits for its answer. Never refused."""
@@ -126,9 +129,15 @@ class Actor:
         return message
 
     def spawn(self, fn: Callable[..., Awaitable[object]], *args: Any) -> None:
-        """Start a child task in the actor's nursery; it may ask this actor."""
+        """Start a child task in the actor's nursery; it may deliver to this actor.
+
+        Nothing is started once the actor's children have ended: a last report may ask for more
+        work, which would be cancelled before it began.
+        """
         token = _waiting.set(())
-        self.children.start_soon(fn, *args)
+        # The nursery raises when it has closed, before it calls ``fn``.
+        with suppress(RuntimeError):
+            self.children.start_soon(fn, *args)
         _waiting.reset(token)
 
     @property
@@ -149,31 +158,56 @@ class Actor:
         ``ready`` is called when `opened` has returned and messages are served.
 
         However it ends, the children are ended first and their reports served meanwhile: a child
-        that cleans up can still have its last words written down.
+        that cleans up can still have its last words written down. Only after a crash of a handler
+        is nobody left to serve them; then every message is answered with `Stopping`.
         """
         try:
             async with trio.open_nursery() as outer:
                 try:
                     async with trio.open_nursery() as self._nursery:
-                        await self.opened()
-                        outer.start_soon(self._loop)
-                        ready()
-                        await self._stopped.wait()
-                        self._nursery.cancel_scope.deadline = (
-                            trio.current_time() + limits.SHUTDOWN_S
-                        )
+                        await self._live(outer, self._nursery, ready)
                 finally:
-                    self._stopping = True
-                    self._loop_scope.cancel()
+                    self._leave()
         finally:
             self._abandon()
             self._nursery = None
+
+    async def _live(
+        self, outer: trio.Nursery, children: trio.Nursery, ready: Callable[[], None]
+    ) -> None:
+        try:
+            await self.opened()
+        except BaseException:
+            # No loop runs yet: a child that waits for an answer would never get one.
+            self._abandon()
+            raise
+        outer.start_soon(self._loop)
+        ready()
+        try:
+            await self._stopped.wait()
+        finally:
+            self.stop()
+            self._deadline = trio.current_time() + limits.SHUTDOWN_S
+            children.cancel_scope.deadline = self._deadline
+
+    def _leave(self) -> None:
+        """The children have ended: let the loop serve what they have sent, and return.
+
+        It has what is left of their deadline, so that a cancel does not tear its last append.
+        """
+        self._stopping = self._childless = True
+        self._wake.set()
+        soon = trio.current_time() + limits.LAST_WORDS_S
+        self._loop_scope.deadline = max(self._deadline, soon)
 
     async def opened(self) -> None:
         """Called inside the nursery before the first message."""
 
     async def closing(self) -> None:
-        """Called once after `stop`: ask the children to end. Must not wait for them."""
+        """Called once the actor is stopping: ask the children to end. Must not wait for them.
+
+        Not called after a crash of a handler, or when `opened` did not return.
+        """
 
     async def handle(self, command: Any) -> Any:
         raise NotImplementedError
@@ -185,7 +219,7 @@ class Actor:
                 while not self._stopping:
                     await self._next()
                 await self.closing()
-                while True:
+                while self._reports or not self._childless:
                     await self._next()
         finally:
             self._abandon()
@@ -197,7 +231,7 @@ class Actor:
             message = self._requests.popleft()
             if self._stopping:
                 message.answer(outcome.Error(Stopping(f"{self}: it is closing")))
-            elif not message.abandoned:
+            else:
                 await self._handle(message)
         else:
             self._wake = trio.Event()
@@ -209,6 +243,9 @@ class Actor:
             result = await self.handle(message.command)
         except Refused as refused:
             message.answer(outcome.Error(refused))
+        except trio.Cancelled:
+            message.answer(outcome.Error(self._no_answer()))
+            raise
         except BaseException as error:
             message.answer(outcome.Error(Stopping(f"{self} crashed: {error!r}")))
             raise
@@ -220,9 +257,12 @@ class Actor:
     def _abandon(self) -> None:
         self._stopping = self._ended = True
         for message in (*self._reports, *self._requests):
-            message.answer(outcome.Error(Stopping(f"{self}: it ended before it answered")))
+            message.answer(outcome.Error(self._no_answer()))
         self._reports.clear()
         self._requests.clear()
+
+    def _no_answer(self) -> Stopping:
+        return Stopping(f"{self}: it ended before it answered")
 
 
 def _name(command: object) -> str:

@@ -9,15 +9,22 @@ ASK_TIMEOUT_S = 30.0
 SNAPSHOT_ITEMS_MAX = 50
 SUBSCRIPTION_FRAMES_MAX = 4_096
 """Frames that wait for one slow subscriber; then it gets a new snapshot."""
+SUBSCRIPTION_CHARACTERS_MAX = 8 * 1024 * 1024
+"""Text in these frames, all together."""
+MERGED_DELTA_CHARACTERS_MAX = 16 * 1024
+"""Deltas that wait are merged up to this length: each merge copies what was merged before."""
 
 QUEUE_INPUTS_MAX = 256
-INPUT_BYTES_MAX = 512 * 1024
-"""Text of one input; an entry of the log holds at most 1 MiB."""
+INPUT_BYTES_MAX = 448 * 1024
+"""One input as JSON. A message that starts a turn at once is written twice in one append, as an
+input and as an item, and a line of the log holds 1 MiB."""
+INPUTS_TAKEN_BYTES_MAX = 480 * 1024
+"""Inputs that become items in one append, as JSON; what does not fit comes with the next step."""
 RESULT_BYTES_MAX = 64 * 1024
 """Text of one tool result as it is kept in its item; tools cut theirs well below."""
 ARGUMENTS_BYTES_MAX = 256 * 1024
 ANSWER_BYTES_MAX = 512 * 1024
-"""Text of one message of a model; a longer one is cut and says so."""
+"""Text of one answer of a model, and its reasoning, each as JSON; more is cut and says so."""
 CALLS_PER_STEP_MAX = 64
 CHILDREN_MAX = 32
 """Open child sessions of one session."""
@@ -34,6 +41,8 @@ SAVE_RETRY_FIRST_S = 0.25
 SAVE_RETRY_MAX_S = 15.0
 SHUTDOWN_S = 10.0
 """One deadline for the ordered end of the whole tree."""
+LAST_WORDS_S = 1.0
+"""What an actor has beyond it to write down what children sent that were cancelled by it."""
 
 IDENTICAL_FAILURES_MAX = 4
 """The same call with the same error this many times in a row ends the turn."""

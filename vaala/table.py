@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager
+from copy import copy
 from typing import Generic, TypeVar
 
 import trio
@@ -23,11 +24,13 @@ log = logging.getLogger(__name__)
 
 
 class _Slot(Generic[A]):
+    """One opening of an actor: settled once it is open, or is not going to be."""
+
     __slots__ = ("actor", "ended", "failure", "settled")
 
     def __init__(self) -> None:
         self.actor: A | None = None
-        self.failure: Exception | None = None
+        self.failure: Refused | None = None
         self.settled = trio.Event()
         self.ended = trio.Event()
 
@@ -35,7 +38,7 @@ class _Slot(Generic[A]):
         self.actor = actor
         self.settled.set()
 
-    def fail(self, failure: Exception) -> None:
+    def fail(self, failure: Refused) -> None:
         """Tell those who wait for the opening; nothing when it has succeeded or failed before."""
         if not self.settled.is_set():
             self.failure = failure
@@ -76,18 +79,15 @@ class Table(Generic[A]):
         Cancel: an opening that has begun goes on.
         """
         while True:
-            slot = self._slots.get(key)
-            if slot is None:
-                slot = self._slots[key] = _Slot()
-                self._nursery.start_soon(self._run, key, slot)
-            if slot.actor is not None and slot.actor.stopping:
-                await slot.ended.wait()
-                continue
+            slot = self._slots.get(key) or self._begin(key)
             await slot.settled.wait()
             if slot.failure is not None:
-                raise slot.failure
-            if slot.actor is not None and not slot.actor.stopping:
+                # A copy for each caller: one exception raised many times mixes up its tracebacks.
+                raise copy(slot.failure)
+            assert slot.actor is not None
+            if not slot.actor.stopping:
                 return slot.actor
+            await slot.ended.wait()
 
     async def close(self, key: str) -> None:
         """Stop an actor and wait until it has ended; nothing when it is not open."""
@@ -98,6 +98,15 @@ class Table(Generic[A]):
         if slot.actor is not None:
             slot.actor.stop()
         await slot.ended.wait()
+
+    def _begin(self, key: str) -> _Slot[A]:
+        slot: _Slot[A] = _Slot()
+        try:
+            self._nursery.start_soon(self._run, key, slot)
+        except RuntimeError as error:  # the nursery has ended, and this table with it
+            raise Stopping(f"{key}: what it belongs to has ended") from error
+        self._slots[key] = slot
+        return slot
 
     async def _run(self, key: str, slot: _Slot[A]) -> None:
         try:
@@ -111,7 +120,8 @@ class Table(Generic[A]):
             slot.ended.set()
 
     def _contain(self, key: str, slot: _Slot[A], group: ExceptionGroup[Exception]) -> None:
-        cause = _first(group)
+        _, crash = group.split(Refused)
+        cause = _first(crash or group)
         if slot.actor is None and isinstance(cause, Refused):
             slot.fail(cause)
             return

@@ -12,15 +12,22 @@ class BlobWriter(ABC):
 
     @abstractmethod
     async def write(self, data: bytes) -> None:
-        """Append bytes; raises `StorageFull`."""
+        """Append bytes; raises `StorageFull`, ``ValueError`` after `commit`."""
 
     @abstractmethod
     async def commit(self) -> None:
-        """Make the blob durable under its key; nothing may be written after."""
+        """Make the blob durable under its key; nothing may be written after.
+
+        Raises `AlreadyExists`, `StorageFull`, ``ValueError`` for a second time.
+        """
 
 
 class BlobStorage(ABC):
-    """Keys have the form of stream ids. Writing a key that exists raises `AlreadyExists`."""
+    """Keys have the form of stream ids. Writing a key that exists raises `AlreadyExists`.
+
+    A path may have blobs before it has streams; `LogStorage.create` of it keeps them. Bytes that a
+    writer has not committed are never seen.
+    """
 
     @abstractmethod
     async def put(self, path: str, key: str, data: bytes) -> None:
@@ -34,7 +41,10 @@ class BlobStorage(ABC):
     async def get(
         self, path: str, key: str, *, offset: int = 0, length: int | None = None
     ) -> bytes:
-        """Return bytes of a blob from ``offset``; raises `NotFound`."""
+        """Return bytes of a blob from ``offset``, fewer than ``length`` at its end.
+
+        Raises `NotFound`, ``ValueError`` for a negative range.
+        """
 
     @abstractmethod
     async def size(self, path: str, key: str) -> int:
@@ -46,7 +56,10 @@ class BlobStorage(ABC):
 
     @abstractmethod
     async def link(self, source: str, target: str) -> None:
-        """Make every blob of ``source`` also one of ``target``, without copying where it can."""
+        """Make every blob of ``source`` also one of ``target``, without copying where it can.
+
+        Durable on return. Keys that ``target`` has are left; a call that failed is made again.
+        """
 
     @abstractmethod
     async def delete_path(self, path: str) -> None:

@@ -6,6 +6,7 @@ import shutil
 import threading
 from collections.abc import AsyncGenerator
 from pathlib import Path
+from random import Random
 
 import pytest
 import trio
@@ -419,3 +420,53 @@ async def test_no_descriptor_is_left(
     await log.release("p")
     await wait_all_tasks_blocked()
     assert disk.open_count == 0
+
+
+@pytest.mark.parametrize("seed", range(20))
+async def test_a_path_that_is_said_to_exist_is_durable(seed: int) -> None:
+    files = FaultyFiles(MemoryFiles())
+    async with open_file_log("/data", files=files) as log:
+        await log.create("other", {"s": []})
+        files.plan("sync_directory", Fault.IO, skip=1)  # behind that of the hidden directory
+        with pytest.raises(StorageFailed):
+            await log.create("p", {"s": [{"n": 1}]})
+        with pytest.raises(AlreadyExists):
+            await log.create("p", {"s": [{"n": 1}]})
+    files.restart(Random(seed))
+    async with open_file_log("/data", files=files) as log:
+        assert await numbers(log) == [1]
+
+
+async def test_a_path_made_anew_behind_our_back(tmp_path: Path) -> None:
+    async with open_file_log(tmp_path) as log:
+        await log.create("p", {"s": []})
+        await log.append("p", "s", [{"n": 1}], expected=0)
+        shutil.rmtree(tmp_path / "p")
+        await log.create("p", {"s": [{"n": 1, "x": "x" * 99}, {"n": 2}]})
+        assert await numbers(log) == [1, 2]
+        assert await log.append("p", "s", [{"n": 3}], expected=2) == 3
+
+
+async def test_a_read_of_a_silent_device_can_be_cancelled(tmp_path: Path) -> None:
+    files = FaultyFiles(SYSTEM_FILES)
+    async with open_file_log(tmp_path, files=files) as log:
+        await log.create("p", {"s": [{"n": 1}]})
+        files.plan("read", Fault.SILENT)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(numbers, log)
+            await silence(files)
+            nursery.cancel_scope.cancel()
+        assert await numbers(log) == [1]
+        files.release()
+    assert await no_thread_is_left()
+
+
+async def test_a_read_of_a_silent_device_ends(mock_clock: MockClock) -> None:
+    mock_clock.autojump_threshold = 0
+    files = FaultyFiles(MemoryFiles())
+    async with open_file_log("/data", files=files) as log:
+        await log.create("p", {"s": [{"n": 1}]})
+        files.plan("read", Fault.SILENT)
+        with pytest.raises(StorageFailed, match="p/s: the device has not answered for 60 s"):
+            await log.read("p", "s")
+        assert await numbers(log) == [1]

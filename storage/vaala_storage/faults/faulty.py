@@ -26,6 +26,7 @@ class Fault(Enum):
     QUOTA = "EDQUOT"
     IO = "EIO; a sync that fails so has dropped what it was to write"
     READ_ONLY = "EROFS"
+    NO_LINKS = "EPERM, as of a file system without hard links"
     SHORT = "half of a write is taken"
     SILENT = "the call does not return until `FaultyFiles.release`"
     POWER_CUT = "this call and all that follow raise `PowerCut`"
@@ -36,6 +37,7 @@ _NUMBERS = {
     Fault.QUOTA: errno.EDQUOT,
     Fault.IO: errno.EIO,
     Fault.READ_ONLY: errno.EROFS,
+    Fault.NO_LINKS: errno.EPERM,
 }
 
 _ANYWHERE = (Fault.IO,)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TypeVar
@@ -19,8 +18,8 @@ from vaala_storage.file.pool import Pool, open_pool
 from vaala_storage.file.publish import Publisher
 from vaala_storage.file.scan import Span, last_batch
 from vaala_storage.file.stream import Stream
-from vaala_storage.file.stream_file import StreamFile
 from vaala_storage.file.system import SYSTEM_FILES, Files
+from vaala_storage.file.table import StreamTable
 from vaala_storage.file.watch import Watch, beside
 from vaala_storage.limits import CALL_THREADS_MAX, STREAMS_KNOWN_MAX, SYNC_THREADS_MAX
 from vaala_storage.log import Damage, Entry, LogStorage, Page, PathPage
@@ -60,7 +59,8 @@ async def open_file_log(
 class FileLog(LogStorage):
     """Made by `open_file_log`. Methods raise `StorageError`s, and ``ValueError`` for bad names.
 
-    A path exists while it holds a stream. A path with a part named "blobs" is refused.
+    A path with a part named "blobs" is refused with ``ValueError``: that is where blobs are. A
+    path cannot be made where other paths are already below it.
     """
 
     def __init__(
@@ -69,12 +69,10 @@ class FileLog(LogStorage):
         self._layout = layout
         self._files = layout.files
         self._publisher = Publisher(layout, f"{layout.root}/.log")
-        self._syncs = syncs
         self._calls = calls
-        self._watch = watch
         self._read_only = read_only
         self._handles = Handles(layout.files, syncs, open_files_max())
-        self._streams: OrderedDict[tuple[str, str], Stream] = OrderedDict()
+        self._streams = StreamTable(layout, syncs, self._handles, watch, STREAMS_KNOWN_MAX)
         self._closed = False
 
     async def append(
@@ -82,7 +80,7 @@ class FileLog(LogStorage):
     ) -> int:
         self._check_writable(path)
         body = encode_entries(entries, f"{path}/{stream}")
-        return await self._stream(path, stream).append(body, len(entries), expected)
+        return await self._streams.get(path, stream).append(body, len(entries), expected)
 
     async def create(self, path: str, streams: Mapping[str, Sequence[Entry]]) -> None:
         self._check_writable(path)
@@ -93,6 +91,8 @@ class FileLog(LogStorage):
         await self._calls.call(
             lambda: self._publisher.create(path, streams), path, cancellable=False
         )
+        # A directory that was removed by hand may have left streams known by the old files.
+        await self._drop(self._streams.of(path))
 
     async def read(
         self,
@@ -115,7 +115,7 @@ class FileLog(LogStorage):
 
     async def recover(self, path: str, stream: str) -> tuple[int, tuple[Damage, ...]]:
         self._check_writable(path)
-        return await self._stream(path, stream).recover()
+        return await self._streams.get(path, stream).recover()
 
     async def streams(self, path: str) -> tuple[str, ...]:
         self._check_open(path)
@@ -131,7 +131,7 @@ class FileLog(LogStorage):
 
     async def delete_stream(self, path: str, stream: str) -> None:
         self._check_writable(path)
-        known = self._stream(path, stream)
+        known = self._streams.get(path, stream)
         await self._rest((known,))
         await self._calls.call(known.file.remove, f"{path}/{stream}", cancellable=False)
         await self._drop((known,))
@@ -139,16 +139,14 @@ class FileLog(LogStorage):
     async def delete_path(self, path: str) -> None:
         self._check_writable(path)
         directory = self._layout.directory(path)
-        await self._rest(self._below(path))
+        await self._rest(self._streams.within(path))
         await self._calls.call(lambda: self._publisher.delete(directory), path, cancellable=False)
-        await self._drop(self._below(path))
+        await self._drop(self._streams.within(path))
 
     async def release(self, path: str) -> None:
-        known = [stream for stream in self._streams.values() if stream.file.path == path]
+        known = self._streams.of(path)
         await self._rest(known)
-        for stream in known:
-            if stream.forgettable:
-                self._streams.pop((stream.file.path, stream.file.name), None)
+        self._streams.drop(stream for stream in known if stream.forgettable)
 
     async def sweep(self) -> None:
         """Make the root and remove what a crash left half made; called at open."""
@@ -157,8 +155,7 @@ class FileLog(LogStorage):
     async def settle(self) -> None:
         """Refuse what comes, finish what has begun, close the files; called at the end."""
         self._closed = True
-        for stream in tuple(self._streams.values()):
-            await stream.idle()
+        await self._streams.settle()
         self._handles.drop_all()
 
     def _check_open(self, what: str) -> None:
@@ -173,8 +170,8 @@ class FileLog(LogStorage):
     async def _look(self, path: str, stream: str, view: Callable[[Span], T]) -> T:
         """Return a view of the stream's durable bytes, opened for this call alone."""
         self._check_open(path)
-        file = self._file(path, stream)
-        known = self._streams.get((path, stream))
+        file = self._streams.file(path, stream)
+        known = self._streams.find(path, stream)
         position = None if known is None else known.position
 
         def work() -> T:
@@ -189,40 +186,6 @@ class FileLog(LogStorage):
 
         return await self._calls.call(work, file.label, cancellable=True)
 
-    def _file(self, path: str, stream: str) -> StreamFile:
-        check_name(stream)
-        self._layout.directory(path)
-        return StreamFile(self._layout, path, stream)
-
-    def _stream(self, path: str, stream: str) -> Stream:
-        key = (path, stream)
-        known = self._streams.get(key)
-        if known is None:
-            file = self._file(path, stream)
-            known = Stream(file, self._syncs, self._handles, self._watch)
-            self._streams[key] = known
-            self._forget_oldest()
-        self._streams.move_to_end(key)
-        return known
-
-    def _forget_oldest(self) -> None:
-        """Keep the table in bounds; a stream at work or broken must be remembered."""
-        while len(self._streams) > STREAMS_KNOWN_MAX:
-            key, oldest = next(iter(self._streams.items()))
-            if not oldest.forgettable:
-                self._streams.move_to_end(key)
-                return
-            oldest.forget()
-            del self._streams[key]
-
-    def _below(self, path: str) -> tuple[Stream, ...]:
-        """Return the known streams of a path and of those below it."""
-        return tuple(
-            stream
-            for stream in self._streams.values()
-            if stream.file.path == path or stream.file.path.startswith(f"{path}/")
-        )
-
     async def _rest(self, streams: Iterable[Stream]) -> None:
         """Wait until nothing of these streams is in flight, and close their files."""
         for stream in streams:
@@ -232,5 +195,4 @@ class FileLog(LogStorage):
     async def _drop(self, streams: Iterable[Stream]) -> None:
         """Forget deleted streams altogether, also broken ones."""
         await self._rest(streams)
-        for stream in streams:
-            self._streams.pop((stream.file.path, stream.file.name), None)
+        self._streams.drop(streams)

@@ -30,6 +30,17 @@ documents = st.lists(
 queries = st.text(LETTERS + HAN + MARKS, min_size=1, max_size=6)
 
 
+@st.composite
+def searches(draw: st.DrawFn) -> tuple[list[Document], list[str]]:
+    """Draw documents and queries, most of which are cut out of a document."""
+    docs = draw(documents)
+    asked = draw(st.lists(queries, min_size=1, max_size=3))
+    for text in (text for document in docs for text in document.fields.values()):
+        start, end = draw(st.tuples(st.integers(0, len(text)), st.integers(0, len(text))))
+        asked.append(text[start:end])
+    return docs, asked
+
+
 def pieces(text: str) -> list[str]:
     """Cut text where letters, Han and everything else meet."""
     found: list[str] = []
@@ -99,16 +110,20 @@ async def all_ids(index: SearchIndex, query: str, groups: list[str] | None) -> l
 
 
 @pytest.mark.parametrize("name", sorted(SEARCH_INDEXES))
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
-    docs=documents,
-    asked=st.lists(queries, min_size=1, max_size=8),
+    search=searches(),
     groups=st.none() | st.lists(st.sampled_from("xyz"), max_size=2),
     gone=st.lists(st.sampled_from("12345678"), max_size=2),
 )
 def test_every_index_finds_what_a_plain_matcher_finds(
-    name: str, docs: list[Document], asked: list[str], groups: list[str] | None, gone: list[str]
+    name: str,
+    search: tuple[list[Document], list[str]],
+    groups: list[str] | None,
+    gone: list[str],
 ) -> None:
+    docs, asked = search
+
     async def play() -> None:
         with tempfile.TemporaryDirectory() as directory:
             async with SEARCH_INDEXES[name](Path(directory)) as index:

@@ -37,12 +37,15 @@ class Build:
         self.path = path
 
     async def add(self, stream: str, entry: Entry) -> None:
+        """Append an entry, sooner or later; raises the errors of `LogStorage.append`."""
         growing = self._streams.setdefault(stream, _Growing())
         size = len(encode(entry))
         if growing.waiting and growing.size + size > COPY_BATCH_BYTES:
             await self._write(stream, growing)
         growing.waiting.append(entry)
         growing.size += size
+        if growing.size > COPY_BATCH_BYTES:
+            await self._write(stream, growing)
 
     async def finish(self) -> None:
         for stream, growing in self._streams.items():

@@ -9,8 +9,9 @@ DRAIN_SECONDS = 0.25
 START_REQUEST_BYTES_MAX = 8 * 1024 * 1024
 """Arguments and environment of one command; Linux refuses far less at exec (a quarter of the
 stack limit, 2 MiB by default)."""
-END_MARGIN_SECONDS = 3.0
-"""What `Process.end` waits beyond the supervisor's own grace before it acts by itself."""
+END_SECONDS = 6.0
+"""Until `Process.end` acts by itself: the supervisor needs at most 3 s, for grace and KILL, and a
+loaded machine may be late."""
 SUPERVISOR_STOP_SECONDS = 8.0
 """Grace, last resort and a margin for a loaded machine."""
 PTY_COLUMNS = 80

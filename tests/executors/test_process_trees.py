@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -13,7 +14,7 @@ import pytest
 import trio
 
 from tests.executors.running import alive, first_line, gone, run
-from vaala_executors import Command, Executor, Exit, Workspace
+from vaala_executors import Command, Executor, Exit, StartFailed, Workspace
 from vaala_executors.local import LocalExecutor
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks into /proc")
@@ -99,13 +100,48 @@ async def test_an_error_in_the_body_ends_the_tree(workspace: Workspace) -> None:
     assert not any(map(alive, left))
 
 
-async def test_cancel_before_the_start_leaves_nothing(workspace: Workspace, tmp_path: Path) -> None:
-    with trio.CancelScope() as scope:
-        scope.cancel()
-        async with workspace.start(Command(shell="sleep 300")):
-            pass
-    assert scope.cancelled_caught
-    assert (await run(workspace, "pgrep -f '^sleep 300' || echo none"))[1] == "none\n"
+def running(*argv: str) -> list[int]:
+    """Return the pids of the processes with these arguments."""
+    wanted = b"".join(os.fsencode(word) + b"\0" for word in argv)
+    found: list[int] = []
+    for name in os.listdir("/proc"):
+        try:
+            if name.isdecimal() and Path(f"/proc/{name}/cmdline").read_bytes() == wanted:
+                found.append(int(name))
+        except OSError:
+            continue  # it has ended
+    return found
+
+
+async def test_cancel_at_any_moment_of_the_start_leaves_nothing(workspace: Workspace) -> None:
+    started = 0
+    for moment in range(30):  # up to 0.4 s
+        with trio.move_on_after(moment**2 / 2000):
+            async with workspace.start(Command(argv=("sleep", "301"))) as process:
+                started += 1
+                await process.wait()
+        assert running("sleep", "301") == []
+    assert started
+
+
+async def test_no_descriptors_left(workspace: Workspace) -> None:
+    await run(workspace, "true")
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    used = {int(name) for name in os.listdir("/proc/self/fd")}
+    free = [number for number in range(1000) if number not in used]
+    reasons: list[str] = []
+    for spare in range(12):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (free[spare], before[1]))
+        try:
+            await run(workspace, "exec sleep 0", pty=spare % 2 == 0)
+        except StartFailed as error:
+            reasons.append(str(error))
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, before)
+        assert len(os.listdir("/proc/self/fd")) == len(used)
+    assert 0 < len(reasons) < 12
+    assert all("Too many open files" in reason for reason in reasons)
+    assert running("sleep", "0") == []
 
 
 async def test_other_commands_are_left_alone(workspace: Workspace) -> None:

@@ -8,7 +8,6 @@ stranger that has its pid now.
 from __future__ import annotations
 
 import os
-import secrets
 
 from vaala_executors.local.supervisor import tree
 from vaala_executors.local.supervisor.wire import MARKER
@@ -24,7 +23,7 @@ def runtime_marker() -> str:
     pid = os.getpid()
     found = tree.row(pid)
     start = found.start if found is not None else 0
-    return f"{_namespace()}.{pid}.{start}.{secrets.token_hex(4)}"
+    return f"{_namespace()}.{pid}.{start}.{os.urandom(4).hex()}"
 
 
 def runtime_is_gone(marker: str) -> bool:

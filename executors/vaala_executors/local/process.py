@@ -12,13 +12,13 @@ from typing import Literal
 
 import trio
 
-from vaala_executors.limits import END_MARGIN_SECONDS
+from vaala_executors.errors import StartFailed
+from vaala_executors.limits import END_SECONDS
 from vaala_executors.local.left_over import end_marked
 from vaala_executors.local.outflow import Outflow, wait_open
-from vaala_executors.local.supervisor.wire import EXITED, GRACE_SECONDS, KILL_SECONDS, RECORD
+from vaala_executors.local.supervisor.wire import EXITED, RECORD
 from vaala_executors.process import Exit, Process
 
-END_SECONDS = GRACE_SECONDS + KILL_SECONDS + END_MARGIN_SECONDS
 END_OF_TRANSMISSION = b"\x04"
 """What a terminal in its usual mode takes for end of file."""
 
@@ -58,7 +58,10 @@ class LocalProcess(Process):
         self._watching = trio.Lock()
         self._ending = trio.Lock()
         self._writing = trio.Lock()
-        self._outflow = Outflow(streams.output, line, self._look, self.wait)
+        try:
+            self._outflow = Outflow(streams.output, line, self._look, self.wait)
+        except OSError as error:
+            raise StartFailed(f"no descriptor for a command: {error.strerror}") from error
 
     @property
     def pid(self) -> int:

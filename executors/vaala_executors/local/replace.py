@@ -11,7 +11,6 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
-import secrets
 import stat
 from collections.abc import Callable
 from contextlib import suppress
@@ -37,7 +36,7 @@ def replace_file(
     """
     with naming(place.given), parent_of(place, create=True) as (handle, name):
         old = _old_file(place.given, handle, name)
-        temporary = f".vaala-{secrets.token_hex(8)}.tmp"
+        temporary = f".vaala-{os.urandom(8).hex()}.tmp"
         # A new file gets what the umask leaves; one that exists is closed until its mode is set.
         mode = 0o666 if old is None else 0o600
         descriptor = os.open(temporary, TEMPORARY_FLAGS, mode, dir_fd=handle)

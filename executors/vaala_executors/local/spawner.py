@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import array
 import logging
-import math
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import trio
 
 from vaala_executors.errors import StartFailed
-from vaala_executors.limits import SUPERVISOR_STOP_SECONDS
-from vaala_executors.local.supervisor.wire import Request
+from vaala_executors.limits import END_SECONDS, SUPERVISOR_STOP_SECONDS
+from vaala_executors.local.supervisor.wire import RECORD, Request
 
 logger = logging.getLogger(__name__)
 
@@ -40,17 +40,22 @@ class Spawner:
     async def submit(self, request: Request, descriptors: Sequence[int]) -> socket.socket:
         """Hand a command over; return its line (see `supervisor.wire`).
 
-        The descriptors stay the caller's to close. Cancel: the line is closed, so whatever
-        began to run is ended by the supervisor.
+        The descriptors stay the caller's to close. Raises `StartFailed`. Cancel: what began to
+        run has been ended.
         """
-        line, far = socket.socketpair()
+        with _no_descriptors_left():
+            line, far = socket.socketpair()
         try:
             line.setblocking(False)
             with far:
                 await self._hand_over([far.fileno(), *descriptors])
-            await _send_all(line, request.encode())
         except BaseException:
             line.close()
+            raise
+        try:
+            await _send_all(line, request.encode())
+        except BaseException:
+            await end(line)
             raise
         return line
 
@@ -86,7 +91,8 @@ class Spawner:
                 return True
 
     async def _start(self) -> socket.socket:
-        main, far = socket.socketpair()
+        with _no_descriptors_left():
+            main, far = socket.socketpair()
         main.setblocking(False)
         try:
             with far:
@@ -142,19 +148,34 @@ async def _send_all(line: socket.socket, data: bytes) -> None:
             return  # the supervisor closed it: what it said is read next
 
 
-async def receive(line: socket.socket, length: int, deadline: float = math.inf) -> bytes:
+async def receive(line: socket.socket, length: int) -> bytes:
     """Return exactly ``length`` bytes, or fewer when the supervisor has closed the line."""
     data = b""
-    with trio.move_on_at(deadline):
-        while len(data) < length:
-            try:
-                piece = line.recv(length - len(data))
-            except BlockingIOError:
-                await trio.lowlevel.wait_readable(line)
-                continue
-            except OSError:
-                return data
-            if not piece:
-                return data
-            data += piece
+    while len(data) < length:
+        try:
+            piece = line.recv(length - len(data))
+        except BlockingIOError:
+            await trio.lowlevel.wait_readable(line)
+            continue
+        except OSError:
+            return data
+        if not piece:
+            return data
+        data += piece
     return data
+
+
+async def end(line: socket.socket) -> None:
+    """End what runs on a line that became no process, and close it; shielded and bounded."""
+    with line, trio.move_on_after(END_SECONDS, shield=True), suppress(OSError):
+        line.shutdown(socket.SHUT_WR)
+        while await receive(line, RECORD.size):
+            pass
+
+
+@contextmanager
+def _no_descriptors_left() -> Generator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise StartFailed(f"no descriptor for a command: {error.strerror}") from error

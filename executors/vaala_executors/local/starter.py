@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import socket
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from itertools import count
@@ -16,7 +17,7 @@ from vaala_executors.limits import PTY_COLUMNS, PTY_ROWS, START_REQUEST_BYTES_MA
 from vaala_executors.local.environment import base_environment, command_environment
 from vaala_executors.local.marker import NAME, runtime_marker
 from vaala_executors.local.process import LocalProcess, Streams
-from vaala_executors.local.spawner import Spawner, receive
+from vaala_executors.local.spawner import Spawner, end, receive
 from vaala_executors.local.supervisor import wire
 from vaala_executors.local.supervisor.wire import Request
 from vaala_executors.process import Command
@@ -63,19 +64,30 @@ class Starter:
         return command.argv if command.shell is None else (*self._shell, command.shell)
 
     async def _run(self, request: Request, command: Command, marker: str) -> LocalProcess:
-        with ExitStack() as on_failure, ExitStack() as theirs:
-            streams, passed = _open_streams(command, on_failure, theirs)
-            line = await self._spawner.submit(request, passed)
-            on_failure.callback(line.close)
-            theirs.close()  # so that our side reads end of file when the command's side closes
-            record = await receive(line, wire.RECORD.size)
-            if len(record) < wire.RECORD.size:
-                raise StartFailed("the command supervisor was killed: try again")
-            kind, first, second = wire.RECORD.unpack(record)
-            if kind == wire.FAILED:
-                raise StartFailed(_reason(first, second, request))
+        with ExitStack() as on_failure:
+            with ExitStack() as theirs:
+                streams, passed = _open_streams(command, on_failure, theirs)
+                line = await self._spawner.submit(request, passed)
+            # Theirs are closed, so that our side reads end of file when the command's side does.
+            try:
+                pid = await _started(line, request)
+                process = LocalProcess(pid, line, streams, marker=marker, limiter=self._limiter)
+            except BaseException:
+                await end(line)
+                raise
             on_failure.pop_all()
-        return LocalProcess(first, line, streams, marker=marker, limiter=self._limiter)
+        return process
+
+
+async def _started(line: socket.socket, request: Request) -> int:
+    """Return the pid; raises `StartFailed`."""
+    record = await receive(line, wire.RECORD.size)
+    if len(record) < wire.RECORD.size:
+        raise StartFailed("the command supervisor was killed, or has no descriptor left: try again")
+    kind, first, second = wire.RECORD.unpack(record)
+    if kind == wire.FAILED:
+        raise StartFailed(_reason(first, second, request))
+    return int(first)
 
 
 def _request(

@@ -17,6 +17,7 @@ class Command:
     """
 
     __slots__ = (
+        "_asked",
         "_killed_at",
         "_known",
         "_reaped",
@@ -43,6 +44,7 @@ class Command:
         self._reaped = False
         self._termed_at: float | None = None
         self._killed_at: float | None = None
+        self._asked: set[tuple[int, int]] = set()
         self._known: set[tuple[int, int]] = set()
 
     def tell(self, kind: bytes, first: int, second: int) -> None:
@@ -89,21 +91,20 @@ class Command:
         except OSError:
             return
 
-    def ended(self, leaders: set[int]) -> bool:
+    def ended(self, leaders: set[int], seen: tree.Snapshot) -> bool:
         """Bring the end of the tree one step further; true when nothing is left to wait for.
 
-        ``leaders`` are the pids of all commands. When this one is alone, orphans that bear no
-        sign of anyone are its own.
+        ``leaders`` are the pids of all commands; when this one is alone, orphans that bear no
+        sign of anyone are its own. ``seen`` was begun after `note_exit`, so that whom an exited
+        leader left is in it.
         """
         now = time.monotonic()
-        members = self._members(leaders)
+        members = self._members(leaders, seen)
         if members:
             if self._termed_at is None:
                 self._termed_at = now
-                self._signal(members, signal.SIGTERM)
-                self._signal(members, signal.SIGCONT)
-                return False
             if now < self._termed_at + GRACE_SECONDS:
+                self._ask(members)
                 return False
             if self._killed_at is None:
                 self._killed_at = now
@@ -115,29 +116,36 @@ class Command:
             os.waitpid(self.pid, 0)
         return True
 
+    def _ask(self, members: dict[int, tree.Row]) -> None:
+        """Send TERM once to each, also to those that were born after the first were asked."""
+        new = {pid: row for pid, row in members.items() if (pid, row.start) not in self._asked}
+        if new:
+            self._signal(new, signal.SIGTERM)
+            self._signal(new, signal.SIGCONT)
+            self._asked.update((pid, row.start) for pid, row in new.items())
+
     def _signal(self, members: dict[int, tree.Row], number: int) -> None:
-        self.signal_group(number)
+        if any(entry.group == self.pid for entry in members.values()):
+            self.signal_group(number)
         for pid, entry in members.items():
             if entry.group != self.pid:
                 tree.send(pid, entry.start, number)
 
-    def _members(self, leaders: set[int]) -> dict[int, tree.Row]:
-        self.note_exit()
-        if self.exited and tree.LINUX and leaders.issuperset(tree.children()):
+    def _members(self, leaders: set[int], seen: tree.Snapshot) -> dict[int, tree.Row]:
+        if self.exited and tree.LINUX and leaders.issuperset(seen.children()):
             return {}  # the usual case, without a look at every process: nobody has an orphan
-        rows = tree.table()
-        members = tree.descendants(self._roots(rows, leaders), rows)
+        members = tree.descendants(self._roots(leaders, seen), seen.rows())
         self._known.update((pid, entry.start) for pid, entry in members.items())
         return members
 
-    def _roots(self, rows: dict[int, tree.Row], leaders: set[int]) -> list[int]:
+    def _roots(self, leaders: set[int], seen: tree.Snapshot) -> list[int]:
         me = os.getpid()
         alone = len(leaders) == 1
         marker = self.request.marker() if self.request else b""
         roots = [self.pid]
-        for pid, entry in rows.items():
+        for pid, entry in seen.rows().items():
             ours = self.pid in (entry.group, entry.session) or (pid, entry.start) in self._known
             orphan = entry.parent == me and pid not in leaders
-            if ours or (orphan and (alone or tree.has_marker(pid, marker))):
+            if ours or (orphan and (alone or seen.has_entry(pid, marker))):
                 roots.append(pid)
         return roots

@@ -188,22 +188,27 @@ class Supervisor:
                     break
             except BlockingIOError:
                 break
-        for command in self._commands.values():
-            if command.started:
-                command.note_exit()
+        self._note_exits()
         leaders = self._leaders()
         for pid in tree.children():
             if pid not in leaders:
                 _reap(pid)
 
+    def _note_exits(self) -> None:
+        for command in self._commands.values():
+            if command.started:
+                command.note_exit()
+
     def _leaders(self) -> set[int]:
         return {command.pid for command in self._commands.values() if command.pid}
 
     def _end_what_is_to_end(self) -> None:
+        self._note_exits()
+        seen = tree.Snapshot()
         for command in list(self._commands.values()):
             if not command.end_wanted:
                 continue
-            if command.pid == 0 or (command.started and command.ended(self._leaders())):
+            if command.pid == 0 or (command.started and command.ended(self._leaders(), seen)):
                 self._forget(command)
 
     def _end_strays(self) -> None:

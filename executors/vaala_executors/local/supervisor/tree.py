@@ -89,9 +89,31 @@ def children() -> list[int]:
     return [pid for pid, entry in table().items() if entry.parent == me]
 
 
-def has_marker(pid: int, marker: bytes) -> bool:
-    """Whether the environment that a process started with contains the entry ``marker``."""
-    return marker in read_bytes(f"/proc/{pid}/environ").split(b"\0")
+class Snapshot:
+    """What the system says, looked at once and only when asked for: many commands may end at once,
+    and reading every process for each of them would take the longer the more there are.
+    """
+
+    def __init__(self) -> None:
+        self._children: list[int] | None = None
+        self._rows: dict[int, Row] | None = None
+        self._environments: dict[int, list[bytes]] = {}
+
+    def children(self) -> list[int]:
+        if self._children is None:
+            self._children = children()
+        return self._children
+
+    def rows(self) -> dict[int, Row]:
+        if self._rows is None:
+            self._rows = table()
+        return self._rows
+
+    def has_entry(self, pid: int, entry: bytes) -> bool:
+        """Whether the environment that a process started with contains an entry."""
+        if pid not in self._environments:
+            self._environments[pid] = read_bytes(f"/proc/{pid}/environ").split(b"\0")
+        return entry in self._environments[pid]
 
 
 def descendants(roots: list[int], rows: dict[int, Row]) -> dict[int, Row]:

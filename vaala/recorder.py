@@ -8,14 +8,32 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
+
+import trio
 
 from vaala.changes import Change
 from vaala.dao.session_log import SessionLog
-from vaala_protocol.errors import NotDurable
-from vaala_storage.errors import Conflict, StorageError, StreamBroken, TooLarge
+from vaala_protocol.errors import BadRequest, NotDurable
+from vaala_storage.errors import StorageError, StorageFull, TooLarge
 
 Batch: TypeAlias = tuple[Change, ...]
+
+
+class Unwritable(RuntimeError):
+    """A kept change that no line of a log can hold: a bug, for texts are bounded where they come.
+
+    It ends the actor: everything behind it would wait for ever.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class _Doubt:
+    """A batch that may or may not be in the stream, which ended at ``before``."""
+
+    batch: Batch
+    before: int
 
 
 class Recorder:
@@ -23,6 +41,7 @@ class Recorder:
         self.log = log
         self._publish = publish
         self._kept: deque[Batch] = deque()
+        self._doubt: _Doubt | None = None
 
     @property
     def unsaved(self) -> bool:
@@ -32,40 +51,77 @@ class Recorder:
     async def write(self, changes: Sequence[Change], *, keep: bool) -> None:
         """Append what was kept, then ``changes``; apply and publish each that is durable.
 
-        Raises `NotDurable`. With ``keep`` the changes are kept for the next attempt, without it
-        they are forgotten: the caller tells whoever asked for them.
+        Raises `NotDurable`. With ``keep`` the changes are kept for the next attempt, and may be
+        written in several appends when one cannot hold them. Without it they are one append or
+        nothing, and forgotten when they fail: the caller tells whoever asked for them. Then also
+        raises `BadRequest` for what JSON cannot hold.
+
+        When the device failed and cannot be read either, the outcome of the last append stays
+        open; should it turn out to stand, it is applied and published before the next one.
+        Cancel: as when the device failed.
         """
         batch = tuple(changes)
-        if batch:
+        if keep and batch:
             self._kept.append(batch)
         try:
             while self._kept:
-                await self._append_first()
+                await self._append_kept()
+            if batch and not keep:
+                await self._append_asked(batch)
         except StorageError as error:
-            if not keep and self._kept and self._kept[-1] is batch:
-                self._kept.pop()
             raise NotDurable(f"could not save: {error}") from error
 
-    async def _append_first(self) -> None:
+    async def _append_kept(self) -> None:
         """Append the first kept batch; one that is too large for a line is halved instead."""
         batch = self._kept[0]
-        before = self.log.seq
         try:
-            await self.log.append([change.entry for change in batch])
-        except TooLarge:
+            await self._append(batch)
+        except TooLarge as error:
             if len(batch) == 1:
-                raise
+                raise Unwritable(f"{batch[0].event!r:.200}: {error}") from error
             half = len(batch) // 2
             self._kept.popleft()
             self._kept.extendleft((batch[half:], batch[:half]))
-            return
-        except (StreamBroken, Conflict):
-            await self.log.recover()
-            if self.log.seq <= before:
+        else:
+            self._kept.popleft()
+            self._tell(batch)
+
+    async def _append_asked(self, batch: Batch) -> None:
+        try:
+            await self._append(batch)
+        except (TypeError, ValueError) as error:
+            raise BadRequest(f"it cannot be stored as JSON: {error}") from error
+        self._tell(batch)
+
+    async def _append(self, batch: Batch) -> None:
+        """Append a batch and apply it."""
+        doubt = self._doubt
+        if doubt is not None and await self._settle(doubt):
+            if doubt.batch is batch:
+                return
+            self._tell(doubt.batch)
+        doubt = _Doubt(batch, self.log.seq)
+        try:
+            await self.log.append([change.entry for change in batch])
+        except (StorageFull, TooLarge):
+            raise
+        except StorageError:
+            self._doubt = doubt
+            if not await self._settle(doubt):
                 raise
+        except trio.Cancelled:
+            self._doubt = doubt
+            raise
         else:
             for change in batch:
                 change.apply(self.log.state)
-        self._kept.popleft()
+
+    async def _settle(self, doubt: _Doubt) -> bool:
+        """Find out whether a batch is in the stream; if so, it is applied when this returns."""
+        await self.log.recover()
+        self._doubt = None
+        return self.log.seq >= doubt.before + len(doubt.batch)
+
+    def _tell(self, batch: Batch) -> None:
         for change in batch:
             self._publish(change)

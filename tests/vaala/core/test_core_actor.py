@@ -10,7 +10,7 @@ import trio
 from tests.vaala.core.echo import Ask, Echo, Fail, Say, Start, Work
 from tests.vaala.core.seeds import run_seeds
 from vaala import limits
-from vaala.actor import Command, WouldDeadlock
+from vaala.actor import WouldDeadlock
 from vaala_protocol.errors import BadRequest, Overloaded, Stopping, TimedOut
 
 
@@ -159,14 +159,13 @@ def test_every_request_is_answered_once_however_the_actor_ends() -> None:
     async def test(random: Random) -> None:
         echo = Echo()
         outcomes: dict[str, str] = {}
-        commands = [
+        commands: list[Say | Work] = [
             *(Work(f"work {number}", random.choice((0, 0.1, 1))) for number in range(20)),
             *(Say(f"say {number}") for number in range(20)),
         ]
         random.shuffle(commands)
 
-        async def ask(command: Command[str]) -> None:
-            assert isinstance(command, Say | Work)
+        async def ask(command: Say | Work) -> None:
             await trio.sleep(random.choice((0, 0.1, 0.5, 1)))
             try:
                 outcomes[command.text] = await echo.ask(command, timeout=2)

@@ -9,8 +9,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
+
+from msgspec import Struct, field
 
 from vaala_protocol.content import Content
 from vaala_protocol.items import Private
@@ -28,8 +29,7 @@ FinishReason: TypeAlias = Literal[
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class ToolSpec:
+class ToolSpec(Struct, frozen=True):
     """A tool as the model sees it; ``parameters`` is a JSON Schema of type object."""
 
     name: str
@@ -37,8 +37,7 @@ class ToolSpec:
     parameters: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class CallPart:
+class CallPart(Struct, frozen=True):
     """A tool call in the history. ``id`` is ours; ``arguments`` is the text of a JSON object."""
 
     id: str
@@ -47,21 +46,18 @@ class CallPart:
     private: Private | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ReasoningPart:
+class ReasoningPart(Struct, frozen=True):
     text: str
     private: Private | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class UserSaid:
+class UserSaid(Struct, frozen=True):
     """Never empty: at least one block, and no blank text."""
 
     content: tuple[Content, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class AssistantSaid:
+class AssistantSaid(Struct, frozen=True):
     """Never empty: text that is not blank, or at least one call."""
 
     text: str
@@ -70,8 +66,7 @@ class AssistantSaid:
     private: Private | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class CallResult:
+class CallResult(Struct, frozen=True):
     """The one result of a call; follows the `AssistantSaid` with the call, in call order."""
 
     id: str
@@ -83,8 +78,7 @@ class CallResult:
 Message: TypeAlias = UserSaid | AssistantSaid | CallResult
 
 
-@dataclass(frozen=True, slots=True)
-class Deadlines:
+class Deadlines(Struct, frozen=True):
     """Seconds; silence is the time between two bytes, there is no limit on the whole."""
 
     connect_s: float = 10.0
@@ -95,8 +89,7 @@ class Deadlines:
     """Between two events of the answer: keep-alives break the silence, but not this."""
 
 
-@dataclass(frozen=True, slots=True)
-class ModelRequest:
+class ModelRequest(Struct, frozen=True):
     """One call. ``history`` holds the closed steps as `Model.encode` made them, joined by commas;
     ``messages`` is what came after, still open."""
 
@@ -111,45 +104,38 @@ class ModelRequest:
     """None: those of the model."""
 
 
-@dataclass(frozen=True, slots=True)
-class FirstByte:
+class FirstByte(Struct, frozen=True):
     """The answer has begun; nothing to show yet."""
 
 
-@dataclass(frozen=True, slots=True)
-class TextDelta:
+class TextDelta(Struct, frozen=True):
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class ReasoningDelta:
+class ReasoningDelta(Struct, frozen=True):
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class CallStart:
+class CallStart(Struct, frozen=True):
     """A tool call whose name is complete. ``index`` numbers the calls of the answer from 0."""
 
     index: int
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class CallDelta:
+class CallDelta(Struct, frozen=True):
     index: int
     arguments: str
 
 
-@dataclass(frozen=True, slots=True)
-class CallEnd:
+class CallEnd(Struct, frozen=True):
     """The call is complete as far as the stream goes; ``arguments`` is its whole text."""
 
     index: int
     arguments: str
 
 
-@dataclass(frozen=True, slots=True)
-class ProviderBlob:
+class ProviderBlob(Struct, frozen=True):
     """Opaque data to be kept with a part of the answer and sent back with it."""
 
     part: Literal["message", "reasoning"] | int
@@ -157,15 +143,13 @@ class ProviderBlob:
     data: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class UsageReport:
+class UsageReport(Struct, frozen=True):
     """The usage of this call so far; a later report replaces an earlier one."""
 
     usage: Usage
 
 
-@dataclass(frozen=True, slots=True)
-class Finish:
+class Finish(Struct, frozen=True):
     """The terminal event: without it the answer is incomplete. ``raw`` is the provider's word."""
 
     reason: FinishReason

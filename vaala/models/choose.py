@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from vaala.models.listing import LocalServer
 from vaala.models.provider import Provider
@@ -32,8 +33,7 @@ KEY_ORDER = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(Struct, frozen=True):
     """A provider to use. ``model`` None: the first that its server lists."""
 
     provider: Provider

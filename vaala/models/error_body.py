@@ -8,8 +8,9 @@ a web page, plain text, nothing
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from vaala_protocol.base import Malformed, decode
 
@@ -18,8 +19,7 @@ _TAG = re.compile(r"<[^>]*>")
 _SECONDS = re.compile(r"(\d+(?:\.\d+)?)s")
 
 
-@dataclass(frozen=True, slots=True)
-class ErrorBody:
+class ErrorBody(Struct, frozen=True):
     texts: tuple[str, ...]
     """For people; the upstream's own words, where a gateway quotes them, come last."""
     code: str = ""

@@ -17,7 +17,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from vaala.models.base import ModelFailure
 from vaala.models.error_body import ErrorBody, read_error_body
@@ -66,8 +67,7 @@ _FAILED_GENERATION = "tool_use_failed"
 """Groq: the model wrote a call that its own server refuses; another try is another draw."""
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(Struct, frozen=True):
     """Who answered, for the text of failures, and what must not appear in it."""
 
     name: str

@@ -7,10 +7,10 @@ from __future__ import annotations
 import importlib
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import trio
+from msgspec import Struct
 
 from vaala.models.base import Deadlines
 from vaala.models.failures import Origin
@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from vaala.models.exchange import Answer
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(Struct, frozen=True):
     """A request to make: ``body`` None is a GET."""
 
     url: str

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import trio
+from msgspec import Struct
+from msgspec.structs import replace
 
 from vaala.models.base import Deadlines, ModelFailure
 from vaala.models.failures import Origin, failure_of_kind, failure_of_status
@@ -16,8 +17,7 @@ from vaala.models.provider import Provider
 from vaala_protocol.base import Malformed, decode
 
 
-@dataclass(frozen=True, slots=True)
-class LocalServer:
+class LocalServer(Struct, frozen=True):
     """A place where a model server listens by default."""
 
     name: str

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
+
+from msgspec import Struct, field
 
 from vaala.models.base import Deadlines
 from vaala.models.secret import Secret
@@ -13,8 +14,7 @@ Api: TypeAlias = Literal["chat", "anthropic", "gemini"]
 """The wire format. Only ``chat``, OpenAI-compatible chat completions, is spoken yet."""
 
 
-@dataclass(frozen=True, slots=True)
-class Provider:
+class Provider(Struct, frozen=True):
     """A provider of models, as configured.
 
     ``base_url`` is what the paths of the API are appended to, "https://api.openai.com/v1".

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import math
 import random
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+from msgspec import Struct
 
 from vaala.models.base import ModelFailure
 
 
-@dataclass(frozen=True, slots=True)
-class RetryPolicy:
+class RetryPolicy(Struct, frozen=True):
     """Back-off that doubles, with jitter, inside a budget of attempts and of time.
 
     The defaults: an overload of a minute or two is outlived; a person is not kept waiting for

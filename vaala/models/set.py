@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import trio
+from msgspec import Struct
 
 from vaala.models.base import Model, ModelFailure, Models
 from vaala.models.choose import (
@@ -36,8 +36,7 @@ _SCRIPTED = "scripted"
 _FILE_PREFIX = f"{_SCRIPTED}:"
 
 
-@dataclass(frozen=True, slots=True)
-class _Sources:
+class _Sources(Struct, frozen=True):
     """What `open_models` was given."""
 
     providers: Sequence[Provider]

@@ -6,7 +6,7 @@ U+0085, which may stand raw in JSON. Bytes become text only in a complete event.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from vaala.models.limits import SSE_EVENT_BYTES_MAX
 
@@ -17,8 +17,7 @@ class EventTooLarge(ValueError):
     """An event outgrew the limit; the stream cannot go on."""
 
 
-@dataclass(frozen=True, slots=True)
-class SseEvent:
+class SseEvent(Struct, frozen=True):
     name: str
     """Empty when the stream did not name it."""
     data: bytes

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
+
+from msgspec import Struct
 
 from vaala_protocol.calls import CallDetails
 from vaala_protocol.items import ApprovalOption
@@ -14,8 +15,7 @@ from vaala_protocol.settings import Mode
 AccessKind: TypeAlias = Literal["none", "read", "edit", "execute", "network"]
 
 
-@dataclass(frozen=True, slots=True)
-class Access:
+class Access(Struct, frozen=True):
     """The effect of a call, told by its tool before it runs.
 
     ``none`` touches nothing outside the runtime. ``subject`` is what a rule may name: the command,
@@ -27,8 +27,7 @@ class Access:
     outside: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class PermissionRequest:
+class PermissionRequest(Struct, frozen=True):
     tool: str
     access: Access
     details: CallDetails
@@ -38,19 +37,16 @@ class PermissionRequest:
     """Rules that a person granted to this session: ``tool`` or ``tool(subject)``."""
 
 
-@dataclass(frozen=True, slots=True)
-class Allow:
+class Allow(Struct, frozen=True):
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Deny:
+class Deny(Struct, frozen=True):
     reason: str
     """For the model and the user: what refused it, and the way out."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ask:
+class Ask(Struct, frozen=True):
     options: tuple[ApprovalOption, ...]
     reason: str = ""
 

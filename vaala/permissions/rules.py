@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from vaala.permissions.base import Access
 from vaala_protocol.errors import BadRequest
@@ -18,8 +19,7 @@ _RULE = re.compile(r"([A-Za-z0-9_-]{1,64})(?:\((.+)\))?", re.DOTALL)
 _PATH_KINDS = frozenset({"read", "edit"})
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(Struct, frozen=True):
     tool: str
     subject: str | None = None
 
@@ -37,8 +37,7 @@ class Rule:
         return self.tool == tool and self.subject in (None, access.subject)
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
+class Rules(Struct, frozen=True):
     """What is allowed and what is denied whatever the mode; a denial beats every allowance."""
 
     allow: tuple[Rule, ...] = ()

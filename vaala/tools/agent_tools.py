@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from typing import Annotated
+
+from msgspec import Meta
 
 from vaala.permissions.base import Access
 from vaala.tools import limits
 from vaala.tools.base import PreparedCall, ToolContext, ToolFailure, ToolResult
 from vaala.tools.declared import DeclaredTool
 from vaala.tools.results import noted
-from vaala.tools.schema import Arg
+from vaala.tools.schema import ToolArguments
 from vaala.tools.text import clean, clean_line
 from vaala_executors.workspace import Workspace
 from vaala_protocol.calls import AgentDetails
 
 
-@dataclass(frozen=True, slots=True)
-class SpawnArguments:
+class SpawnArguments(ToolArguments, frozen=True):
     task: Annotated[
-        str, Arg("Everything it must know; it sees nothing else", chars_max=limits.TASK_CHARS_MAX)
+        str,
+        Meta(
+            description="Everything it must know; it sees nothing else",
+            max_length=limits.TASK_CHARS_MAX,
+        ),
     ]
-    agent: Annotated[str | None, Arg("Which agent; yours by default")] = None
+    agent: Annotated[str | None, Meta(description="Which agent; yours by default")] = None
 
 
 class SpawnAgent(DeclaredTool[SpawnArguments]):
@@ -54,10 +58,9 @@ async def _spawn(arguments: SpawnArguments, context: ToolContext) -> ToolResult:
     return noted(f"Started session {session_id}.", details=details)
 
 
-@dataclass(frozen=True, slots=True)
-class WaitArguments:
+class WaitArguments(ToolArguments, frozen=True):
     session_id: str
-    timeout_s: Annotated[float, Arg(minimum=0, maximum=limits.AGENT_WAIT_S_MAX)] = (
+    timeout_s: Annotated[float, Meta(ge=0, le=limits.AGENT_WAIT_S_MAX)] = (
         limits.AGENT_WAIT_S_DEFAULT
     )
 

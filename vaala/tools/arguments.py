@@ -2,7 +2,7 @@
 
 Nothing is guessed. The only conversions are those that lose nothing: a string that holds the JSON
 of the number, boolean, list or object that is wanted, and a whole number written as 20.0.
-Pydantic is imported when the first call is checked.
+Pydantic is imported when a call is no good, or for a function tool.
 """
 
 from __future__ import annotations
@@ -11,16 +11,18 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+import msgspec
+
 from vaala.tools import limits
 from vaala.tools.base import ToolFailure
 from vaala.tools.explain import explain, schema_text
-from vaala.tools.schema import arguments_of, schema_of
+from vaala.tools.schema import ToolArguments, arguments_of, schema_of
 from vaala.tools.strict_json import NotStrict, parse_object, parse_value
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-A = TypeVar("A")
+A = TypeVar("A", bound=ToolArguments)
 _WORDS = {"True": "true", "False": "false", "None": "null"}
 """Python's spellings, which models write into strings."""
 
@@ -35,22 +37,27 @@ class Arguments(Generic[A]):
 
     def read(self, tool: str, text: str) -> A:
         """Return the arguments of a call; raises `ToolFailure` that names every problem."""
+        value = _parse(tool, text, self.schema)
+        try:
+            return msgspec.convert(value, self._kind)
+        except msgspec.ValidationError:
+            pass  # pydantic names every problem at once, and says what can be converted
         if self._model is None:
             self._model = _model_of(self._kind)
-        values = check(tool, text, self._model, self.schema)
+        values = _check(tool, value, self._model, self.schema)
         return self._kind(**{name: getattr(values, name) for name in type(values).model_fields})
 
 
-def _model_of(kind: type[Any]) -> type[BaseModel]:
+def _model_of(kind: type[ToolArguments]) -> type[BaseModel]:
     from pydantic import ConfigDict, Field, create_model
 
     members: dict[str, Any] = {}
     for argument in arguments_of(kind):
         bounds = Field(
             default=... if argument.required else argument.default,
-            ge=argument.arg.minimum,
-            le=argument.arg.maximum,
-            max_length=argument.arg.chars_max,
+            ge=argument.meta.ge,
+            le=argument.meta.le,
+            max_length=argument.meta.max_length,
         )
         members[argument.name] = (argument.annotation, bounds)
     return create_model(kind.__name__, __config__=ConfigDict(extra="forbid"), **members)
@@ -74,15 +81,24 @@ def check(tool: str, text: str, model: type[BaseModel], schema: Mapping[str, Any
 
     Raises `ToolFailure` with one short text that names every problem and what is expected.
     """
-    from pydantic import ValidationError
+    return _check(tool, _parse(tool, text, schema), model, schema)
 
+
+def _parse(tool: str, text: str, schema: Mapping[str, Any]) -> dict[str, Any]:
     try:
-        value = parse_object(text)
+        return parse_object(text)
     except NotStrict as error:
         raise ToolFailure(
             f"{tool} was not run: its arguments cannot be read, {error}. "
             f"Expected: {schema_text(schema)}"
         ) from error
+
+
+def _check(
+    tool: str, value: dict[str, Any], model: type[BaseModel], schema: Mapping[str, Any]
+) -> BaseModel:
+    from pydantic import ValidationError
+
     problems: Sequence[Mapping[str, Any]] = ()
     for _ in range(limits.ARGUMENTS_DEPTH_MAX):
         try:

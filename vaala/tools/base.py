@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 from vaala.models.base import ToolSpec
 from vaala.permissions.base import Access
@@ -23,16 +24,14 @@ class ToolFailure(Exception):
         self.details = details
 
 
-@dataclass(frozen=True, slots=True)
-class ToolResult:
+class ToolResult(Struct, frozen=True):
     content: tuple[Content, ...]
     details: CallDetails | None = None
     """The call's details with what the run told; None: as they were."""
     is_error: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class PreparedCall:
+class PreparedCall(Struct, frozen=True):
     """A call whose arguments are good: what it is, what it touches, and how to run it."""
 
     details: CallDetails
@@ -150,8 +149,7 @@ async def _no_blob(key: str, offset: int, length: int) -> bytes:
     raise ToolFailure(f"there is no saved output {key!r}")
 
 
-@dataclass(slots=True)
-class ReadRecord:
+class ReadRecord(Struct):
     """What a session knows of a file that it has read or written."""
 
     size: int
@@ -159,8 +157,7 @@ class ReadRecord:
     digest: str
 
 
-@dataclass(frozen=True, slots=True)
-class ToolContext:
+class ToolContext(Struct, frozen=True):
     """What a running call can reach. Made by the session for each call."""
 
     call_id: str

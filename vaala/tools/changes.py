@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
-from typing import Literal, Protocol, TypeVar
+from typing import Literal, TypeVar
 
 import trio
+from msgspec import Struct
 
 from vaala.tools import limits
 from vaala.tools.base import PreparedCall, ToolContext, ToolResult
@@ -24,21 +24,20 @@ from vaala.tools.files import (
 )
 from vaala.tools.locks import PathLocks
 from vaala.tools.results import noted
+from vaala.tools.schema import ToolArguments
 from vaala_executors.errors import FileMissing
 from vaala_executors.workspace import Workspace
 from vaala_protocol.calls import FileChange, FileChangeDetails
 
 
-class HasPath(Protocol):
-    @property
-    def path(self) -> str: ...
+class FileArguments(ToolArguments, frozen=True):
+    path: str
 
 
-A = TypeVar("A", bound=HasPath)
+A = TypeVar("A", bound=FileArguments)
 
 
-@dataclass(frozen=True, slots=True)
-class NewContent:
+class NewContent(Struct, frozen=True):
     data: bytes
     diff: str | None
     said: str

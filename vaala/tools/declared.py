@@ -5,20 +5,22 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Generic, TypeVar
+
+from msgspec.structs import replace
 
 from vaala.models.base import ToolSpec
 from vaala.tools.arguments import Arguments
 from vaala.tools.base import PreparedCall, Tool, ToolContext, ToolFailure, ToolResult
+from vaala.tools.schema import ToolArguments
 from vaala_executors.errors import ExecutorError
 from vaala_executors.workspace import Workspace
 
-A = TypeVar("A")
+A = TypeVar("A", bound=ToolArguments)
 
 
 class DeclaredTool(Tool, Generic[A]):
-    """A tool whose arguments are a frozen dataclass (`vaala.tools.schema`)."""
+    """A tool whose arguments are a struct (`vaala.tools.schema`)."""
 
     def __init__(self, name: str, description: str, arguments: type[A]) -> None:
         self._arguments = Arguments(arguments)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from vaala.tools import limits
 from vaala.tools.base import PreparedCall, ToolFailure
-from vaala.tools.changes import ChangeTool, NewContent
+from vaala.tools.changes import ChangeTool, FileArguments, NewContent
 from vaala.tools.diff import unified_diff
 from vaala.tools.encoding import Binary, Decoded, decode
 from vaala.tools.files import Loaded, Target
@@ -18,9 +16,7 @@ from vaala.tools.text import size_text
 from vaala_executors.workspace import Workspace
 
 
-@dataclass(frozen=True, slots=True)
-class EditArguments:
-    path: str
+class EditArguments(FileArguments, frozen=True):
     old_text: str
     new_text: str
     replace_all: bool = False

@@ -8,8 +8,9 @@ every byte that it does not touch as it was.
 from __future__ import annotations
 
 import codecs
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
+
+from msgspec import Struct
 
 from vaala.tools import limits
 
@@ -28,8 +29,7 @@ _TEXT_CONTROLS = frozenset(b"\t\n\r\f\b\x1b")
 _CONTROL_SHARE_MAX = 0.1
 
 
-@dataclass(frozen=True, slots=True)
-class Decoded:
+class Decoded(Struct, frozen=True):
     """Text without its byte order mark. ``encode(text)`` gives the bytes that it came from."""
 
     text: str
@@ -46,8 +46,7 @@ class Decoded:
         return self.mark + text.encode(self.encoding)
 
 
-@dataclass(frozen=True, slots=True)
-class Binary:
+class Binary(Struct, frozen=True):
     """Bytes that are no text; ``what`` says what they look like."""
 
     what: str

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from typing import Annotated
 
 import trio
+from msgspec import Meta
 
 from vaala.permissions.base import Access
 from vaala.tools import limits
@@ -14,23 +14,24 @@ from vaala.tools.base import PreparedCall, RunningCommand, ToolContext, ToolFail
 from vaala.tools.command_text import command_result, until, until_quiet
 from vaala.tools.declared import DeclaredTool
 from vaala.tools.files import Target, find_target
-from vaala.tools.schema import Arg
+from vaala.tools.schema import ToolArguments
 from vaala.tools.text import clean_line, is_clean
 from vaala_executors.process import Command
 from vaala_executors.workspace import Workspace
 from vaala_protocol.calls import CommandDetails
 
+_Limit = Annotated[
+    float, Meta(description="End it after this time", ge=0.1, le=limits.COMMAND_TIMEOUT_S_MAX)
+]
 
-@dataclass(frozen=True, slots=True)
-class ExecArguments:
-    command: Annotated[str, Arg(chars_max=limits.COMMAND_CHARS_MAX)]
+
+class ExecArguments(ToolArguments, frozen=True):
+    command: Annotated[str, Meta(max_length=limits.COMMAND_CHARS_MAX)]
     cwd: str = "."
-    timeout_s: Annotated[
-        float | None,
-        Arg("End it after this time", minimum=0.1, maximum=limits.COMMAND_TIMEOUT_S_MAX),
-    ] = None
+    timeout_s: _Limit | None = None
     background: Annotated[
-        bool, Arg("Return after its first output; its input stays open for write_stdin")
+        bool,
+        Meta(description="Return after its first output; its input stays open for write_stdin"),
     ] = False
 
 

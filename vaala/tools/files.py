@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 
 import trio
+from msgspec import Struct
 
 from vaala.permissions.base import Access, AccessKind
 from vaala.tools import limits
@@ -15,8 +15,7 @@ from vaala_executors.errors import FileMissing
 from vaala_executors.workspace import FileStat, Workspace
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(Struct, frozen=True):
     """A path that a call names, and where it led when the call was checked."""
 
     path: str
@@ -52,8 +51,7 @@ async def find_target(workspace: Workspace, path: str) -> Target:
     return Target(path, real_path, not inside, workspace.directory)
 
 
-@dataclass(frozen=True, slots=True)
-class Loaded:
+class Loaded(Struct, frozen=True):
     stat: FileStat
     data: bytes | None
     """The content; None for a file that is too large to be held."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, get_type_hints
+
+from msgspec import Struct
 
 from vaala.models.base import ToolSpec
 from vaala.permissions.base import Access, AccessKind
@@ -58,8 +59,7 @@ def tool(
     return FunctionTool(function, spec, parameters, access)
 
 
-@dataclass(frozen=True, slots=True)
-class Parameters:
+class Parameters(Struct, frozen=True):
     model: type[BaseModel]
     context: str | None
     """The name of the parameter that gets the `ToolContext`."""

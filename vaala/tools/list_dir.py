@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 
 from vaala.tools import limits
@@ -10,6 +9,7 @@ from vaala.tools.base import PreparedCall, ToolContext, ToolResult
 from vaala.tools.declared import DeclaredTool
 from vaala.tools.files import Target, find_target
 from vaala.tools.results import noted
+from vaala.tools.schema import ToolArguments
 from vaala.tools.text import clean_line, cut_lines
 from vaala_executors.workspace import DirEntry, Workspace
 from vaala_protocol.calls import ReadDetails
@@ -17,8 +17,7 @@ from vaala_protocol.calls import ReadDetails
 _NAME_CHARS_MAX = 300
 
 
-@dataclass(frozen=True, slots=True)
-class ListArguments:
+class ListArguments(ToolArguments, frozen=True):
     path: str = "."
 
 

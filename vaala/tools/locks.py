@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 
 import trio
+from msgspec import Struct, field
 
 
-@dataclass(slots=True)
-class _Entry:
+class _Entry(Struct):
     lock: trio.Lock = field(default_factory=trio.Lock)
     users: int = 0
 

@@ -7,15 +7,15 @@ in which old and new differ, so the lines around it keep their own line ends.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import islice
+
+from msgspec import Struct
 
 from vaala.tools import limits
 from vaala.tools.line_ends import LfView, to_lf
 
 
-@dataclass(frozen=True, slots=True)
-class Replacement:
+class Replacement(Struct, frozen=True):
     """``old`` and ``new`` with LF; ``at`` are the places of ``old``, in order."""
 
     old: str

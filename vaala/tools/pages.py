@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from vaala.tools import limits
 from vaala.tools.base import ToolFailure
@@ -15,8 +16,7 @@ Read: TypeAlias = Callable[[int, int], Awaitable[bytes]]
 """Bytes from an offset, at most a length; fewer only at the end."""
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(Struct, frozen=True):
     text: str
     """The lines as they are, without the last line end; control characters made visible."""
     notes: tuple[str, ...]

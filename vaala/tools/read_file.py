@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from typing import Annotated
+
+from msgspec import Meta
 
 from vaala.permissions.base import Access
 from vaala.tools import limits
@@ -14,7 +15,7 @@ from vaala.tools.encoding import Binary, Encoding, decode, encoding_of_head
 from vaala.tools.files import Loaded, Target, find_target, load, remember
 from vaala.tools.pages import Page, Read, beyond_end, page_of, scan, split_lines
 from vaala.tools.results import noted
-from vaala.tools.schema import Arg
+from vaala.tools.schema import ToolArguments
 from vaala.tools.text import clean_line, size_text
 from vaala_executors.workspace import Workspace
 from vaala_protocol.calls import ReadDetails
@@ -22,11 +23,10 @@ from vaala_protocol.calls import ReadDetails
 _BLOB = "blob:"
 
 
-@dataclass(frozen=True, slots=True)
-class ReadArguments:
+class ReadArguments(ToolArguments, frozen=True):
     path: str
-    offset: Annotated[int, Arg("First line, from 1", minimum=1)] = 1
-    limit: Annotated[int, Arg("Number of lines", minimum=1)] = limits.READ_LINES_MAX
+    offset: Annotated[int, Meta(description="First line, from 1", ge=1)] = 1
+    limit: Annotated[int, Meta(description="Number of lines", ge=1)] = limits.READ_LINES_MAX
 
 
 class ReadFile(DeclaredTool[ReadArguments]):

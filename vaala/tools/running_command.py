@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 import signal
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import trio
+from msgspec import Struct
 
 from vaala.tools import limits
 from vaala.tools.base import RunningCommand, ToolFailure
@@ -27,8 +27,7 @@ _UNFINISHED_BYTES_MAX = 32
 _MARK_BYTES = 100
 
 
-@dataclass(frozen=True, slots=True)
-class Started:
+class Started(Struct, frozen=True):
     """What is known of a command from its start."""
 
     id: str

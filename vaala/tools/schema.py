@@ -1,58 +1,60 @@
-"""Arguments of a built-in tool, declared as a frozen dataclass, and the JSON Schema of them.
+"""Arguments of a built-in tool, declared as a struct, and the JSON Schema of them.
 
 The schema of a tool goes into every request, also of a run that calls no tool, so it is made from
-the annotations alone: pydantic is not imported for it. `vaala.tools.arguments` makes the model
-that checks a call from the same declaration.
+the declaration alone: pydantic is not imported for it. `vaala.tools.arguments` checks a call
+against the same declaration. A field's `Annotated` holds a `msgspec.Meta` with its description for
+the model and its bounds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import MISSING, Field, dataclass, fields
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from msgspec import NODEFAULT, Meta, Struct
+from msgspec.structs import fields
 
 _TYPES: dict[object, str] = {str: "string", int: "integer", float: "number", bool: "boolean"}
 
 
-@dataclass(frozen=True, slots=True)
-class Arg:
-    """What `Annotated` tells of an argument: its description for the model, and its bounds."""
-
-    description: str = ""
-    minimum: float | None = None
-    maximum: float | None = None
-    chars_max: int | None = None
+class ToolArguments(Struct, frozen=True, forbid_unknown_fields=True):
+    """The base of declarations; an argument that is not declared is a problem."""
 
 
-@dataclass(frozen=True, slots=True)
-class Argument:
+class Argument(Struct, frozen=True):
     name: str
     annotation: Any
     """The type without `Annotated`."""
-    arg: Arg
+    meta: Meta
     default: Any
-    """`dataclasses.MISSING` when the argument is required."""
+    """`msgspec.NODEFAULT` when the argument is required."""
 
     @property
     def required(self) -> bool:
-        return self.default is MISSING
+        return self.default is NODEFAULT
 
 
-def arguments_of(kind: type[Any]) -> Iterator[Argument]:
-    """Yield the arguments that a dataclass declares, in order."""
-    hints = get_type_hints(kind, include_extras=True)
-    declared: tuple[Field[Any], ...] = fields(kind)
-    for item in declared:
-        hint, arg = hints[item.name], Arg()
-        if get_origin(hint) is Annotated:
-            hint, *marks = get_args(hint)
-            arg = next((mark for mark in marks if isinstance(mark, Arg)), arg)
-        yield Argument(item.name, hint, arg, item.default)
+def arguments_of(kind: type[ToolArguments]) -> Iterator[Argument]:
+    """Yield the arguments that a struct declares, in order."""
+    plain = get_type_hints(kind)
+    marked = get_type_hints(kind, include_extras=True)
+    for item in fields(kind):
+        meta = next(_metas(marked[item.name]), Meta())
+        yield Argument(item.name, plain[item.name], meta, item.default)
 
 
-def schema_of(kind: type[Any]) -> dict[str, Any]:
-    """Return the JSON Schema of a dataclass of strings, numbers, booleans and literals."""
+def _metas(hint: Any) -> Iterator[Meta]:
+    """Yield what `Annotated` holds, of the type itself or of a part of a union."""
+    if get_origin(hint) is Annotated:
+        yield from (mark for mark in hint.__metadata__ if isinstance(mark, Meta))
+    elif get_origin(hint) in (Union, UnionType):
+        for part in get_args(hint):
+            yield from _metas(part)
+
+
+def schema_of(kind: type[ToolArguments]) -> dict[str, Any]:
+    """Return the JSON Schema of a struct of strings, numbers, booleans and literals."""
     arguments = list(arguments_of(kind))
     schema: dict[str, Any] = {
         "type": "object",
@@ -73,6 +75,6 @@ def _property(argument: Argument) -> dict[str, Any]:
         shape = {"type": "string", "enum": list(get_args(kind))}
     else:
         shape = {"type": _TYPES[kind]}
-    if argument.arg.description:
-        shape["description"] = argument.arg.description
+    if argument.meta.description:
+        shape["description"] = argument.meta.description
     return shape

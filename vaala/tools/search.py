@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 from typing import Annotated
+
+from msgspec import Meta
 
 from vaala.tools import limits
 from vaala.tools.base import PreparedCall, ToolContext, ToolFailure, ToolResult
 from vaala.tools.declared import DeclaredTool
 from vaala.tools.files import Target, find_target
 from vaala.tools.results import noted
-from vaala.tools.schema import Arg
+from vaala.tools.schema import ToolArguments
 from vaala.tools.text import clean_line, cut_lines, size_text
 from vaala_executors.workspace import Match, SearchQuery, Workspace
 from vaala_protocol.calls import SearchDetails
@@ -20,11 +21,10 @@ from vaala_protocol.calls import SearchDetails
 _PATH_CHARS_MAX = 500
 
 
-@dataclass(frozen=True, slots=True)
-class SearchArguments:
-    pattern: Annotated[str | None, Arg("Regular expression for a line")] = None
+class SearchArguments(ToolArguments, frozen=True):
+    pattern: Annotated[str | None, Meta(description="Regular expression for a line")] = None
     path: str = "."
-    glob: Annotated[str | None, Arg("File names, e.g. *.py or src/**/*.ts")] = None
+    glob: Annotated[str | None, Meta(description="File names, e.g. *.py or src/**/*.ts")] = None
     ignore_case: bool = False
 
 

@@ -7,7 +7,8 @@ character for one, so that nothing is hidden and places stay where they were.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 _UNCLEAN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069]")
 _BREAKS = re.compile(r"[\t\n\u2028\u2029]")
@@ -40,8 +41,7 @@ def size_text(count: int, unit: str) -> str:
     return f"{count:,} {unit}" if count == 1 else f"{count:,} {unit}s"
 
 
-@dataclass(frozen=True, slots=True)
-class Cut:
+class Cut(Struct, frozen=True):
     """The head of a text, and what was left out of it."""
 
     text: str

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from vaala.tools.changes import ChangeTool, NewContent
+from vaala.tools.changes import ChangeTool, FileArguments, NewContent
 from vaala.tools.diff import unified_diff
 from vaala.tools.encoding import Binary, Decoded, decode
 from vaala.tools.files import Loaded, Target
@@ -14,9 +12,7 @@ from vaala.tools.pages import split_lines
 from vaala.tools.text import size_text
 
 
-@dataclass(frozen=True, slots=True)
-class WriteArguments:
-    path: str
+class WriteArguments(FileArguments, frozen=True):
     content: str
 
 

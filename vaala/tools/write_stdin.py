@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from functools import partial
 from typing import Annotated
+
+from msgspec import Meta
 
 from vaala.permissions.base import Access
 from vaala.tools import limits
 from vaala.tools.base import PreparedCall, ToolContext, ToolResult
 from vaala.tools.command_text import command_result, until_quiet
 from vaala.tools.declared import DeclaredTool
-from vaala.tools.schema import Arg
+from vaala.tools.schema import ToolArguments
 from vaala.tools.text import clean_line
 from vaala_executors.workspace import Workspace
 from vaala_protocol.calls import OtherDetails
@@ -20,12 +21,13 @@ from vaala_protocol.calls import OtherDetails
 _INTERRUPT = "\x03"
 
 
-@dataclass(frozen=True, slots=True)
-class StdinArguments:
+class StdinArguments(ToolArguments, frozen=True):
     command_id: str
-    text: Annotated[str, Arg("\\n ends a line, \\u0003 interrupts, \\u0004 ends the input")] = ""
+    text: Annotated[
+        str, Meta(description="\\n ends a line, \\u0003 interrupts, \\u0004 ends the input")
+    ] = ""
     wait_s: Annotated[
-        float, Arg("How long to wait for output", minimum=0, maximum=limits.COMMAND_WAIT_S_MAX)
+        float, Meta(description="How long to wait for output", ge=0, le=limits.COMMAND_WAIT_S_MAX)
     ] = limits.COMMAND_WAIT_S_DEFAULT
 
 

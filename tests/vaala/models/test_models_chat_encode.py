@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from msgspec.structs import replace
 from typing import Any
 
 import pytest

@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import Meta
 from pydantic import BaseModel, ConfigDict
 
 from vaala.tools import limits
 from vaala.tools.arguments import Arguments, check, explain_cut
 from vaala.tools.base import ToolFailure
 from vaala.tools.explain import schema_text
-from vaala.tools.schema import Arg
+from vaala.tools.schema import ToolArguments
 from vaala.tools.strict_json import NotStrict, parse_object
 
 
-@dataclass(frozen=True, slots=True)
-class Listing:
-    path: Annotated[str, Arg("where")]
-    limit: Annotated[int, Arg(minimum=1, maximum=100)] = 10
+class Listing(ToolArguments, frozen=True):
+    path: Annotated[str, Meta(description="where")]
+    limit: Annotated[int, Meta(ge=1, le=100)] = 10
     recursive: bool = False
     depth: int | None = None
     order: Literal["name", "size"] = "name"

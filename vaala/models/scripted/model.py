@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import trio
+from msgspec import Struct
 
 from vaala.models.base import (
     CallDelta,
@@ -178,8 +178,7 @@ class ScriptedModel(Model):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Scope:
+class _Scope(Struct, frozen=True):
     """What templates read."""
 
     transcript: Transcript

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, TypeAlias
+
+from msgspec import Struct
 
 from vaala.models.base import FinishReason
 from vaala.models.limits import SCRIPT_OPERATIONS_MAX
@@ -13,8 +14,7 @@ from vaala_protocol.errors import BadRequest
 from vaala_protocol.settings import ErrorKind, Usage
 
 
-@dataclass(frozen=True, slots=True)
-class ScriptedCall:
+class ScriptedCall(Struct, frozen=True):
     tool: str
     arguments: Any
     """A structure with `Template`s in it; a bare `Template` is the text of the arguments."""
@@ -22,8 +22,7 @@ class ScriptedCall:
     """Of its result."""
 
 
-@dataclass(frozen=True, slots=True)
-class ScriptedFailure:
+class ScriptedFailure(Struct, frozen=True):
     kind: ErrorKind
     message: str
     retryable: bool
@@ -32,8 +31,7 @@ class ScriptedFailure:
     times: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Pace:
+class Pace(Struct, frozen=True):
     """How the pieces of an answer come."""
 
     chunk_chars: int
@@ -41,8 +39,7 @@ class Pace:
     pace_s: float
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """One model call's answer."""
 
     say: Template
@@ -59,29 +56,25 @@ class Answer:
     usage: Usage | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Branch:
+class Branch(Struct, frozen=True):
     """Go on when the expression gives text, else at ``otherwise``."""
 
     when: Expression
     otherwise: int
 
 
-@dataclass(frozen=True, slots=True)
-class Jump:
+class Jump(Struct, frozen=True):
     to: int
 
 
-@dataclass(frozen=True, slots=True)
-class Enter:
+class Enter(Struct, frozen=True):
     """Begin a repeat; with no round to run, go on at ``past``."""
 
     times: int
     past: int
 
 
-@dataclass(frozen=True, slots=True)
-class Again:
+class Again(Struct, frozen=True):
     """The end of a repeat: back to ``start`` while there are rounds left."""
 
     start: int
@@ -91,16 +84,14 @@ class Again:
 Operation: TypeAlias = Answer | Branch | Jump | Enter | Again
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """Where in the program; ``rounds`` has a number, from 1, for each repeat around it."""
 
     operation: int = 0
     rounds: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Program:
+class Program(Struct, frozen=True):
     operations: tuple[Operation, ...]
     window_tokens: int | None
     digest: int

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Any, cast, get_args
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from vaala.models.base import FinishReason
 from vaala.models.scripted.program import (
@@ -54,8 +56,7 @@ def compile_script(data: Any, name: str = "script") -> Program:
     return Program(tuple(compiler.operations), window or None, digest)
 
 
-@dataclass(slots=True)
-class _Reference:
+class _Reference(Struct):
     name: str
     where: str
 

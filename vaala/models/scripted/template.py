@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
+
+from msgspec import Struct
 
 from vaala_protocol.errors import BadRequest
 
@@ -23,8 +24,7 @@ class Scope(Protocol):
     def round(self) -> int: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Expression:
+class Expression(Struct, frozen=True):
     source: str
     filters: tuple[Filter, ...] = ()
 
@@ -47,8 +47,7 @@ class Expression:
         return name if dot else None
 
 
-@dataclass(frozen=True, slots=True)
-class Template:
+class Template(Struct, frozen=True):
     parts: tuple[str | Expression, ...] = ()
 
     def text(self, scope: Scope) -> str:

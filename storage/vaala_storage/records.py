@@ -23,7 +23,7 @@ class Namespace:
     """Declares a namespace and the fields of its records that `list` can filter by.
 
     A declared field is a top-level field of the record holding a scalar, or a list of strings, of
-    which one must match.
+    which one must match. A missing field counts as None; 1 equals 1.0, but neither True nor "1".
     """
 
     name: str
@@ -78,8 +78,9 @@ class RecordStorage(ABC):
     ) -> RecordPage:
         """Return a page of the records that ``query`` asks for.
 
-        A record that is written between two pages is seen at most once. Raises ``ValueError`` for
-        an undeclared namespace or field, and for a cursor of another order.
+        A record that is written between two pages is seen at most once: a list by time passes
+        over records that got another time since it began. Raises ``ValueError`` for an undeclared
+        namespace or field, a limit below 1, and for a cursor of another order.
         """
 
     @abstractmethod

@@ -36,8 +36,9 @@ class HitPage:
 class SearchIndex(ABC):
     """Words match without regard to case and accents; the text of a query has no syntax.
 
-    Every word of the query must occur in the document, the last one as a beginning. Runs of CJK
-    characters match inside longer runs, from one character on.
+    Every word of the query must occur in the document, the last one as a beginning. A word is what
+    stands between spaces; its parts must follow each other (``node.js`` is "node" then "js").
+    Runs of CJK characters match inside longer runs, from one character on.
     """
 
     @abstractmethod
@@ -45,10 +46,12 @@ class SearchIndex(ABC):
         """Add documents, replacing those with the same id."""
 
     @abstractmethod
-    async def delete(self, ids: Sequence[str]) -> None: ...
+    async def delete(self, ids: Sequence[str]) -> None:
+        """Remove documents; no error for those that are not there."""
 
     @abstractmethod
-    async def delete_group(self, group: str) -> None: ...
+    async def delete_group(self, group: str) -> None:
+        """Remove every document of a group; no error when there is none."""
 
     @abstractmethod
     async def query(
@@ -59,4 +62,8 @@ class SearchIndex(ABC):
         cursor: str | None = None,
         limit: int = 20,
     ) -> HitPage:
-        """Return the best hit of each matching document, best first; nothing for blank text."""
+        """Return the best hit of each matching document, best first; nothing for blank text.
+
+        An implementation may rank bounded parts of many matches one after the other. Raises
+        ``ValueError`` for what is no cursor and for a limit below 1.
+        """

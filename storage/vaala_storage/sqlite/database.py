@@ -78,8 +78,9 @@ async def open_sqlite(
     writes, all whole. ``"off"``: it may also damage the file, as a cache can afford that is
     rebuilt. No mode loses anything when only the process dies.
 
-    ``read_only`` reads beside a writer in another process and writes nothing; the writer must
-    have declared the same ``namespaces``. For writing, one process at a time is meant: a second
+    ``read_only`` reads beside a writer in another process and changes nothing, though SQLite
+    itself makes its two side files when no writer has; the writer must have declared the same
+    ``namespaces``. For writing, one process at a time is meant: a second
     one waits up to ``busy_s`` seconds for each lock and then fails with `StorageFailed`.
 
     Raises `StorageCorrupt` (see `move_aside`), `ReadOnly` for a file of a newer version,

@@ -101,6 +101,8 @@ class Threads:
     def _write(self, jobs: list[Job[Any]], connection: apsw.Connection) -> None:
         """Run jobs as one commit; each is undone alone when it fails alone."""
         running = [job for job in jobs if not job.left]
+        if not running:
+            return
         done: list[tuple[Job[Any], Any]] = []
         try:
             connection.execute("BEGIN IMMEDIATE")

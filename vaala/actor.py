@@ -32,7 +32,9 @@ class WouldDeadlock(RuntimeError):
 
 
 class Command(Generic[R]):
-    """A message answered with an R; subclasses are frozen dataclasses."""
+    """A message answered with an R; a mixin of frozen structs."""
+
+    __slots__ = ()
 
 
 @final

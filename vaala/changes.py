@@ -7,9 +7,9 @@ its state, and publishes their events.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 
 import msgspec
+from msgspec import Struct
 
 from vaala.dao.entries import Entry, input_entry, item_entry, step_entry, turn_entry
 from vaala.dao.state import SessionState
@@ -34,8 +34,7 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     entry: Entry
     event: Event | None
 

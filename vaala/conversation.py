@@ -8,10 +8,10 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import trio
+from msgspec import Struct
 
 from vaala import limits
 from vaala.actor import Actor, Command
@@ -33,8 +33,7 @@ from vaala_storage.errors import StorageError
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Update(Command[ConversationInfo]):
+class Update(Struct, Command[ConversationInfo], frozen=True):
     """Change what is given; None leaves a field as it is. Durable before it is answered."""
 
     title: str | None = None

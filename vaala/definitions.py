@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
+
+from msgspec import Struct
 
 from vaala.agent.definition import AgentDefinition
 from vaala.dao.store import ConversationLog
@@ -21,8 +22,7 @@ if TYPE_CHECKING:
     from vaala.session import Session
 
 
-@dataclass(frozen=True, slots=True)
-class Definitions:
+class Definitions(Struct, frozen=True):
     """Shared by every conversation of a runtime; replaced as a whole, never changed."""
 
     agents: Mapping[str, AgentDefinition]

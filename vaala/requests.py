@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from vaala import limits
 from vaala.actor import Command
@@ -14,8 +14,7 @@ from vaala_protocol.settings import Settings
 from vaala_protocol.state import CommandEnded, Delivery, InputInfo, InputSource, TurnInfo
 
 
-@dataclass(frozen=True, slots=True)
-class Send(Command[InputInfo]):
+class Send(Struct, Command[InputInfo], frozen=True):
     """Accept input. Durable before it is answered; the same client id again finds its input."""
 
     client_id: str
@@ -24,34 +23,29 @@ class Send(Command[InputInfo]):
     settings: Settings | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class EditInput(Command[InputInfo]):
+class EditInput(Struct, Command[InputInfo], frozen=True):
     """Replace the content of an input that has not been taken yet."""
 
     input_id: str
     content: tuple[Content, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class WithdrawInput(Command[InputInfo]):
+class WithdrawInput(Struct, Command[InputInfo], frozen=True):
     input_id: str
 
 
-@dataclass(frozen=True, slots=True)
-class MoveInput(Command[InputInfo]):
+class MoveInput(Struct, Command[InputInfo], frozen=True):
     """Put an input before another one; None: at the end."""
 
     input_id: str
     before: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Resume(Command[None]):
+class Resume(Struct, Command[None], frozen=True):
     """Release the held queue, in order."""
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerApproval(Command[None]):
+class AnswerApproval(Struct, Command[None], frozen=True):
     approval_id: str
     option: str
     by: str
@@ -59,35 +53,30 @@ class AnswerApproval(Command[None]):
     interrupt: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Configure(Command[Settings]):
+class Configure(Struct, Command[Settings], frozen=True):
     """Change what is given; the answer is the settings in force."""
 
     settings: Settings
 
 
-@dataclass(frozen=True, slots=True)
-class Record(Command[None]):
+class Record(Struct, Command[None], frozen=True):
     """From the turn: write these changes down. Raises `NotDurable`; they are kept all the same."""
 
     changes: tuple[Change, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Flush(Command[None]):
+class Flush(Struct, Command[None], frozen=True):
     """From the turn: try again to write what could not be written. Raises `NotDurable`."""
 
 
-@dataclass(frozen=True, slots=True)
-class BeginStep(Command[tuple[Item, ...]]):
+class BeginStep(Struct, Command[tuple[Item, ...]], frozen=True):
     """From the turn: take what waits for it; the answer is the new items of step ``number``."""
 
     turn_id: str
     number: int
 
 
-@dataclass(frozen=True, slots=True)
-class Finish(Command[tuple[Item, ...]]):
+class Finish(Struct, Command[tuple[Item, ...]], frozen=True):
     """From the turn: close it, in one append with ``changes``.
 
     With ``unless_steered`` a waiting steer keeps it open: then only the changes are written, and
@@ -101,22 +90,19 @@ class Finish(Command[tuple[Item, ...]]):
     unless_steered: bool
 
 
-@dataclass(frozen=True, slots=True)
-class TurnGone(Command[None]):
+class TurnGone(Struct, Command[None], frozen=True):
     """From the turn's task: it has ended, clean-up included."""
 
     turn_id: str
 
 
-@dataclass(frozen=True, slots=True)
-class CommandGone(Command[None]):
+class CommandGone(Struct, Command[None], frozen=True):
     """From a background command: it has ended."""
 
     ended: CommandEnded
 
 
-@dataclass(frozen=True, slots=True)
-class ChildDone(Command[None]):
+class ChildDone(Struct, Command[None], frozen=True):
     """From a child session: a turn of it has ended."""
 
     session_id: str
@@ -124,20 +110,17 @@ class ChildDone(Command[None]):
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class TakeResult(Command[None]):
+class TakeResult(Struct, Command[None], frozen=True):
     """From a call that has waited for a child: its result need not come by the queue."""
 
     session_id: str
 
 
-@dataclass(frozen=True, slots=True)
-class Nudge(Command[None]):
+class Nudge(Struct, Command[None], frozen=True):
     """From a timer: try again what the disk refused."""
 
 
-@dataclass(frozen=True, slots=True)
-class TurnResult:
+class TurnResult(Struct, frozen=True):
     """How a turn ended, and what the agent said last."""
 
     turn: TurnInfo

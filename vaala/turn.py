@@ -7,15 +7,14 @@ in one append; the next turn of the session begins after that.
 
 from __future__ import annotations
 
-import dataclasses
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from random import Random
 from typing import TYPE_CHECKING, Literal
 
 import trio
+from msgspec import Struct
 
 from vaala import limits
 from vaala.agent.answer import Answer, AnswerBuilder, Place, stream_answer
@@ -51,8 +50,7 @@ log = logging.getLogger(__name__)
 By = Literal["user", "shutdown", "crash", "budget"]
 
 
-@dataclass(frozen=True, slots=True)
-class Ending:
+class Ending(Struct, frozen=True):
     """How a turn ends; ``message`` is one line for people."""
 
     state: TurnState
@@ -337,7 +335,7 @@ class Turn:
             except NotDurable as failure:
                 if self.closed:
                     return ()
-                finish = dataclasses.replace(finish, changes=())
+                finish = replace(finish, changes=())
                 with self.session.waits.on("disk", str(failure), timeout_s=delay):
                     await trio.sleep(delay)
                 delay = min(2 * delay, limits.SAVE_RETRY_MAX_S)

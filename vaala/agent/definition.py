@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from vaala_protocol.settings import Settings
 
 
-@dataclass(frozen=True, slots=True)
-class Budgets:
+class Budgets(Struct, frozen=True):
     """Bounds of one turn; None: no bound of that kind."""
 
     steps_max: int = 200
@@ -19,8 +18,7 @@ class Budgets:
     """A command that takes longer goes on in the background."""
 
 
-@dataclass(frozen=True, slots=True)
-class AgentDefinition:
+class AgentDefinition(Struct, frozen=True):
     name: str
     instructions: str
     """The system prompt, without what the runtime adds (directory, date, platform)."""

@@ -51,6 +51,11 @@ class AnswerText:
         if self._current == message_id:
             self._current = None
 
+    def broken(self) -> None:
+        """Something else was written on the same screen, up to the end of its line."""
+        if self._tail:
+            self._tail = "\n"
+
     def end(self) -> None:
         """End the answer: the last line gets its newline, the next answer is separate."""
         if not self.at_line_start:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 from vaala.cli.answer_text import AnswerText
@@ -21,7 +22,7 @@ class TextView:
         self._root_id = root_id
         self._output = output
         self._on_terminal = sys.stdout.isatty()
-        self._one_screen = self._on_terminal and sys.stderr.isatty()
+        self._one_screen = _same_file(sys.stdout.fileno(), sys.stderr.fileno())
         self._began = False
         self._messages: set[str] = set()
         self._answer = AnswerText(self._put_answer)
@@ -83,3 +84,10 @@ class TextView:
         if self._one_screen and not self._answer.at_line_start:
             line = "\n" + line
         self._output.put(STDERR, line)
+        if self._one_screen:
+            self._answer.broken()
+
+
+def _same_file(one: int, other: int) -> bool:
+    """Tell whether both lead to the same terminal, file or pipe, as after ``2>&1``."""
+    return os.path.samestat(os.fstat(one), os.fstat(other))

@@ -68,6 +68,16 @@ def test_a_message_that_is_taken_back_is_followed_by_its_second_try() -> None:
     assert "".join(put) == "Half a sen\n\nWhole."
 
 
+def test_a_line_of_something_else_between_messages_leaves_one_blank_line() -> None:
+    answer, put = _answer()
+    answer.broken()
+    answer.more("a", 0, "one")
+    put.append("\n> a note\n")
+    answer.broken()
+    answer.more("b", 0, "two")
+    assert "".join(put) == "one\n> a note\n\ntwo"
+
+
 def test_the_end_adds_a_newline_only_where_there_is_none() -> None:
     for text, ended in (("x", "x\n"), ("x\n", "x\n"), ("x\n\n", "x\n\n")):
         answer, put = _answer()

@@ -1,0 +1,174 @@
+"""The documentation is true: everything is in it, and what it shows runs."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import trio
+from pydantic import BaseModel
+from ruamel.yaml import YAML
+
+from vaala.cli import exits
+from vaala.cli.commands import COMMANDS
+from vaala.config import load_config
+from vaala.config.schema import (
+    AgentSection,
+    BudgetsSection,
+    DeadlinesSection,
+    ModelsFile,
+    ProviderSection,
+)
+from vaala.testing import ScriptedModel, chat_server
+from vaala.testing.provider_chat import text
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "vaala" / "docs"
+PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
+FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\(([^)#]+)[^)]*\)")
+
+
+@dataclass(frozen=True)
+class Block:
+    page: Path
+    line: int
+    language: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.page.stem}-{self.line}"
+
+
+def _blocks(language: str, *pages: Path) -> Iterator[Block]:
+    for page in pages:
+        content = page.read_text("utf-8")
+        for found in FENCE.finditer(content):
+            if found[1] == language:
+                line = content[: found.start()].count("\n") + 1
+                yield Block(page, line, language, found[2])
+
+
+PYTHON = list(_blocks("python", *PAGES))
+SHELL = list(_blocks("sh", DOCS / "command-line.md"))
+
+
+def _call(*command: str, **env: str) -> subprocess.CompletedProcess[str]:
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    return subprocess.run(
+        command, env={**os.environ, "PATH": path, **env}, capture_output=True, text=True,
+        check=False, stdin=subprocess.DEVNULL, timeout=60,
+    )  # fmt: skip
+
+
+def test_there_are_examples_to_run() -> None:
+    assert len(PYTHON) >= 7
+    assert len(SHELL) >= 4
+
+
+@pytest.mark.parametrize(
+    "block", [block for block in PYTHON if "OPENAI_BASE_URL" not in block.text], ids=str
+)
+def test_python_examples_run(block: Block) -> None:
+    done = _call(sys.executable, "-W", "error", "-c", block.text)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_readme_s_program_prints_what_it_promises() -> None:
+    (block,) = _blocks("python", ROOT / "README.md")
+    done = _call(sys.executable, "-c", block.text)
+    assert done.stdout == "The weather in Oslo: 21 degrees, clear.\n"
+
+
+async def test_the_example_with_a_model_server_runs() -> None:
+    (block,) = (block for block in PYTHON if "OPENAI_BASE_URL" in block.text)
+    async with chat_server() as server:
+        server.reply(text("Hello."))
+        command = [sys.executable, "-W", "error", "-c", block.text]
+        env = {**os.environ, "OPENAI_BASE_URL": server.base_url}
+        done = await trio.run_process(
+            command, env=env, capture_stderr=True, check=False, stdin=subprocess.DEVNULL
+        )
+        assert (done.returncode, done.stderr) == (0, b"")
+        assert server.requests[0].json["model"] == "small"
+
+
+@pytest.mark.parametrize("block", SHELL, ids=str)
+def test_shell_examples_run(block: Block) -> None:
+    done = _call("sh", "-ec", block.text)
+    assert (done.returncode, "vaala: " in done.stderr) == (0, False), done.stderr
+
+
+def test_the_readme_shows_what_the_demo_does() -> None:
+    (block,) = _blocks("console", ROOT / "README.md")
+    done = _call(sys.executable, str(ROOT / ".ci" / "demo.py"))
+    assert done.returncode == 0
+    shown, _, rest = done.stdout.partition("\n\n$ vaala list\n")
+    assert block.text.split() == shown.split()
+    assert "The test fails." in rest
+
+
+def test_the_configuration_that_is_shown_can_be_loaded(tmp_path: Path) -> None:
+    blocks = list(_blocks("yaml", DOCS / "configuration.md"))
+    names = re.findall(r"^## (\w+\.yaml)$", (DOCS / "configuration.md").read_text(), re.MULTILINE)
+    for name, block in zip(names, blocks, strict=True):
+        (tmp_path / name).write_text(block.text)
+    (tmp_path / "reviewer.md").write_text("Review.")
+    config = load_config(tmp_path, {"TEAM_API_KEY": "k"})
+    assert {provider.name for provider in config.providers} == {"team", "here"}
+    assert config.default_model == "team/large"
+    assert config.agents["reviewer"].settings.mode == "read-only"
+
+
+def test_the_script_that_is_shown_can_be_played() -> None:
+    (block,) = _blocks("yaml", DOCS / "models.md")
+    assert ScriptedModel(YAML(typ="safe").load(block.text)).name == "scripted"
+
+
+def _section(page: Path, title: str) -> str:
+    """Return what stands under a heading of the second level that names ``title``."""
+    parts = re.split(r"^## (.*)$", page.read_text("utf-8"), flags=re.MULTILINE)
+    found = [body for head, body in zip(parts[1::2], parts[2::2], strict=True) if title in head]
+    return "\n".join(found)
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
+def test_every_command_and_option_is_documented(command: object) -> None:
+    name = getattr(command, "name", "")
+    section = _section(DOCS / "command-line.md", f"vaala {name}")
+    assert section
+    options = getattr(command, "options", ())
+    assert [o.name for o in options if f"`{o.name}" not in section and o.name not in section] == []
+
+
+def test_every_exit_code_is_documented() -> None:
+    codes = [value for name, value in vars(exits).items() if name.isupper()]
+    section = (DOCS / "command-line.md").read_text("utf-8").split("### Exit codes")[1]
+    assert [code for code in codes if f"| {code} | " not in section] == []
+    assert len(codes) >= 7
+
+
+@pytest.mark.parametrize(
+    "section", [ProviderSection, DeadlinesSection, ModelsFile, AgentSection, BudgetsSection]
+)
+def test_every_key_of_the_configuration_is_documented(section: type[BaseModel]) -> None:
+    page = (DOCS / "configuration.md").read_text("utf-8")
+    assert [key for key in section.model_fields if f"`{key}`" not in page] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_links_lead_somewhere(page: Path) -> None:
+    targets = [link for link in LINK.findall(page.read_text("utf-8")) if "://" not in link]
+    assert [link for link in targets if not (page.parent / link).exists()] == []
+
+
+def test_every_page_is_linked_from_the_index() -> None:
+    index = (DOCS / "index.md").read_text("utf-8")
+    pages = [page.name for page in DOCS.glob("*.md") if page.name != "index.md"]
+    assert [name for name in pages if f"({name})" not in index] == []

@@ -31,6 +31,8 @@ INDEX_BATCH_CONVERSATIONS = 100
 INDEX_BATCH_DOCUMENTS = 2_000
 RECONCILE_DELAY_S = 2.0
 """The comparison of directories with rows waits so long, so that a short run does not pay."""
+SETTLING_S_MAX = 2.0
+"""A list waits so long for what an earlier run left to be settled; it takes milliseconds."""
 FINAL_FLUSH_S_MAX = 5.0
 PATHS_PAGE_MAX = 20_000
 """Each page of paths lists the whole directory once, so the pages are large."""

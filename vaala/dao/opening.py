@@ -114,7 +114,8 @@ async def open_store_readonly(
     """Open a data directory for reading, also beside a runtime; makes and changes nothing.
 
     Without a usable index one is made in memory from the conversations, which takes as long as
-    reading them.
+    reading them. (SQLite may leave two helper files of its own beside an index that nobody has
+    open.)
     """
     directory = DataDir(root)
     async with AsyncExitStack() as stack:

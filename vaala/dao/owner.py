@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import trio
+
 from vaala.dao.archive_read import Source
 from vaala.dao.conversation_log import ConversationLog, metadata_start
 from vaala.dao.copying import copy_conversation, fork_conversation
@@ -12,6 +14,7 @@ from vaala.dao.home import Shared
 from vaala.dao.importing import import_conversation
 from vaala.dao.index import Index
 from vaala.dao.index_writer import IndexFailed
+from vaala.dao.limits import SETTLING_S_MAX
 from vaala.dao.metadata import metadata_of
 from vaala.dao.pages import (
     ReindexReport,
@@ -113,6 +116,8 @@ class Store(Reader):
         await self._reconciler.settled.wait()
 
     async def _read_behind(self) -> None:
+        with trio.move_on_after(SETTLING_S_MAX):
+            await self._reconciler.marks_settled.wait()
         await self._index.flush()
 
     def _is_complete(self) -> bool:

@@ -31,7 +31,9 @@ _UNREADABLE_TOLD_MAX = 100
 
 
 class Reconciler:
-    """``settled`` is set once rows and conversations have been compared since opening."""
+    """``marks_settled`` is set once what earlier runs had open is up to date in the index,
+    ``settled`` once rows and conversations have been compared since opening.
+    """
 
     def __init__(self, shared: Shared, index: Index, trash: Trash) -> None:
         self._shared = shared
@@ -40,6 +42,7 @@ class Reconciler:
         self._trash_waits = trio.Event()
         self._reindexing = trio.Lock()
         self._building = False
+        self.marks_settled = trio.Event()
         self.settled = trio.Event()
 
     @property
@@ -53,6 +56,7 @@ class Reconciler:
     async def settle(self) -> None:
         """Settle what an earlier run left, then compare; again whenever the index is new."""
         await _until_done(self._settle_marks)
+        self.marks_settled.set()
         with trio.move_on_after(RECONCILE_DELAY_S):
             await self._index.db.made_new.wait()
         while True:

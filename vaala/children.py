@@ -107,7 +107,11 @@ class CallAgents:
         try:
             child = await table.get(child_id)
             source = UserInput(content=(TextContent(text=task),))
-            await child.ask(Send(client_id=f"spawn:{self._call_id}", source=source))
+            # Shielded: an interrupt that comes meanwhile finds no turn of the child to interrupt.
+            with trio.CancelScope(shield=True):
+                await child.ask(Send(client_id=f"spawn:{self._call_id}", source=source))
+            if self._turn.closing:
+                child.interrupt()
         except Refused as refused:
             raise ToolFailure(f"The agent could not be started: {refused}") from refused
         return child_id

@@ -1,9 +1,9 @@
 """The event stream of a conversation: a snapshot, then every change, in order, numbered.
 
 Fan-out: `EventStream.publish` is synchronous and never waits. Each subscriber has a queue of its
-own, bounded in frames; consecutive deltas of one item are merged in it. A subscriber that falls
-behind loses its queue and gets a new snapshot in its place: nothing is dropped in silence, and no
-actor waits for a reader.
+own, bounded in frames and in text; consecutive deltas of one item are merged in it. A subscriber
+that falls behind loses its queue and gets a new snapshot in its place: nothing is dropped in
+silence, and no actor waits for a reader.
 """
 
 from __future__ import annotations
@@ -17,9 +17,18 @@ import msgspec
 import trio
 
 from vaala import limits
-from vaala_protocol.events import CommandOutput, Event, Frame, ItemDelta
+from vaala_protocol.content import Content, TextContent
+from vaala_protocol.events import (
+    CommandOutput,
+    Event,
+    Frame,
+    InputChanged,
+    ItemChanged,
+    ItemDelta,
+)
 from vaala_protocol.ids import new_id
-from vaala_protocol.state import Snapshot
+from vaala_protocol.items import AssistantMessage, PeerMessage, Reasoning, ToolCall, UserMessage
+from vaala_protocol.state import InputInfo, Snapshot, UserInput
 
 Update: TypeAlias = Snapshot | Frame
 """A snapshot replaces all that was known; a frame changes it."""
@@ -31,6 +40,7 @@ class Subscription:
     def __init__(self, take: Callable[[], Snapshot]) -> None:
         self._take = take
         self._queue: deque[Frame] = deque()
+        self._characters = 0
         self._behind = True
         self._wake = trio.Event()
         self._closed = False
@@ -40,9 +50,10 @@ class Subscription:
 
     async def __anext__(self) -> Update:
         """Return the next update. Cancel: nothing is lost."""
+        # Before an update is taken: a cancel at a checkpoint behind it would lose it.
+        await trio.lowlevel.checkpoint()
         while True:
             if (update := self.next_nowait()) is not None:
-                await trio.lowlevel.checkpoint()
                 return update
             if self._closed:
                 raise StopAsyncIteration
@@ -54,7 +65,11 @@ class Subscription:
         if self._behind:
             self._behind = False
             return self._take()
-        return self._queue.popleft() if self._queue else None
+        if not self._queue:
+            return None
+        frame = self._queue.popleft()
+        self._characters -= _characters(frame.event)
+        return frame
 
     def push(self, frame: Frame) -> None:
         """Called by the stream: take a frame, merged into the one before it where that goes.
@@ -63,12 +78,17 @@ class Subscription:
         """
         if self._behind:
             return
+        self._characters += _characters(frame.event)
         if self._queue and (merged := _merge(self._queue[-1], frame)) is not None:
             self._queue[-1] = merged
-        elif len(self._queue) < limits.SUBSCRIPTION_FRAMES_MAX:
-            self._queue.append(frame)
         else:
+            self._queue.append(frame)
+        if (
+            len(self._queue) > limits.SUBSCRIPTION_FRAMES_MAX
+            or self._characters > limits.SUBSCRIPTION_CHARACTERS_MAX
+        ):
             self._queue.clear()
+            self._characters = 0
             self._behind = True
         self._wake.set()
 
@@ -84,6 +104,7 @@ class EventStream:
     def __init__(self) -> None:
         self.epoch = new_id()
         self.seq = 0
+        self._closed = False
         self._subscribers: set[Subscription] = set()
 
     @property
@@ -101,8 +122,13 @@ class EventStream:
 
     @contextmanager
     def subscribe(self, take: Callable[[], Snapshot]) -> Generator[Subscription]:
-        """Subscribe: ``take`` builds a snapshot synchronously when one is read."""
+        """Subscribe: ``take`` builds a snapshot synchronously when one is read.
+
+        After `close` there is that snapshot and nothing more.
+        """
         subscription = Subscription(take)
+        if self._closed:
+            subscription.close()
         self._subscribers.add(subscription)
         try:
             yield subscription
@@ -110,6 +136,8 @@ class EventStream:
             self._subscribers.discard(subscription)
 
     def close(self) -> None:
+        """Let every subscription end, once what it has in its queue was read."""
+        self._closed = True
         for subscriber in self._subscribers:
             subscriber.close()
 
@@ -123,7 +151,28 @@ def _merge(old: Frame, new: Frame) -> Frame | None:
             same = first.command_id == second.command_id
         case _:
             return None
-    if not same or len(first.text) > 65_536:
+    if not same or len(first.text) > limits.MERGED_DELTA_CHARACTERS_MAX:
         return None
     event = msgspec.structs.replace(first, text=first.text + second.text)
     return Frame(epoch=old.epoch, first=old.first, seq=new.seq, event=event)
+
+
+def _characters(event: Event) -> int:
+    """Return about how much text an event holds; what is always short counts as nothing."""
+    match event:
+        case ItemDelta(text=text) | CommandOutput(text=text):
+            return len(text)
+        case ItemChanged(item=AssistantMessage(text=text) | Reasoning(text=text)):
+            return len(text)
+        case ItemChanged(item=ToolCall(arguments=arguments, result=result)):
+            return len(arguments) + _content_characters(result)
+        case ItemChanged(item=UserMessage(content=content) | PeerMessage(content=content)):
+            return _content_characters(content)
+        case InputChanged(input=InputInfo(source=UserInput(content=content))):
+            return _content_characters(content)
+        case _:
+            return 0
+
+
+def _content_characters(content: tuple[Content, ...]) -> int:
+    return sum(len(block.text) for block in content if isinstance(block, TextContent))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from vaala_protocol.base import encode
+
 BLANK = "\u200b\u200c\u200d\u2060\ufeff"
 """Characters that show nothing but are no white space to Python (case A4-4)."""
 
@@ -16,7 +18,7 @@ def scrub(text: str) -> str:
 
 def is_blank(text: str) -> bool:
     """Tell whether a reader would see nothing."""
-    return not text.strip().strip(BLANK).strip()
+    return all(character.isspace() or character in BLANK for character in text)
 
 
 def first_line(text: str, width: int = 80) -> str:
@@ -37,3 +39,20 @@ def cut(text: str, bytes_max: int) -> str:
     tail = data[len(data) - half :].decode("utf-8", "ignore")
     left_out = len(data) - len(head.encode()) - len(tail.encode())
     return f"{head}\n… {left_out} bytes left out …\n{tail}"
+
+
+def json_bytes(text: str) -> int:
+    """Return how many bytes ``text`` has as JSON, without the quotes; it must be scrubbed."""
+    return len(encode(text)) - 2
+
+
+def fitting(text: str, bytes_max: int) -> str:
+    """Return ``text``, or a beginning of it, with at most ``bytes_max`` bytes as JSON.
+
+    Escapes count as they are written: a control character has six bytes. Not always the longest
+    beginning, where the density of escapes changes along the text.
+    """
+    text = text[: max(0, bytes_max)]
+    while text and (size := json_bytes(text)) > bytes_max:
+        text = text[: len(text) * bytes_max // size]
+    return text

@@ -8,10 +8,11 @@ format, so a long history costs a copy of bytes. Folding step by step equals fol
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Literal, TypeAlias
 
+from vaala.changes import replace
 from vaala.models.base import (
     AssistantSaid,
     CallPart,
@@ -21,10 +22,11 @@ from vaala.models.base import (
     ReasoningPart,
     UserSaid,
 )
-from vaala.text import is_blank
-from vaala_protocol.base import Malformed, decode, encode
+from vaala.text import is_blank, scrub
+from vaala.tools.strict_json import NotStrict, parse_object
+from vaala_protocol.base import encode
 from vaala_protocol.calls import TERMINAL_CALL_STATES
-from vaala_protocol.content import Content, TextContent
+from vaala_protocol.content import Content, FileContent, ImageContent, TextContent
 from vaala_protocol.items import (
     AssistantMessage,
     CommandEnd,
@@ -41,13 +43,17 @@ from vaala_protocol.items import (
 Role: TypeAlias = Literal["user", "assistant", "result"]
 
 _ILLEGAL_IN_NAME = re.compile(r"[^a-zA-Z0-9_-]")
+_MALFORMED_CHARACTERS_MAX = 2_000
 
 
-def messages_of(items: Iterable[Item], last: Role | None) -> tuple[Message, ...]:
+def messages_of(
+    items: Iterable[Item], last: Role | None, known: Collection[str] = ()
+) -> tuple[Message, ...]:
     """Return the messages of one step; ``last`` is the role of the message before it.
 
     A call always has one result. No message is empty. An answer never follows an answer, and the
-    first message is a person's: where the log has it otherwise, a line stands in between.
+    first message is a person's: where the log has it otherwise, a line stands in between. No call
+    has an id of those ``known`` from earlier steps, though a damaged log may repeat one.
     """
     said: list[UserSaid] = []
     texts: list[str] = []
@@ -71,10 +77,21 @@ def messages_of(items: Iterable[Item], last: Role | None) -> tuple[Message, ...]
     if not calls and not shown:
         return tuple(said)
     lead = [] if said or last in ("user", "result") else [_line("(The conversation goes on.)")]
-    parts = tuple(_call(call) for call in calls)
-    answer = AssistantSaid(shown, tuple(reasoning), parts, private)
-    results = (_result(call, part.name) for call, part in zip(calls, parts, strict=True))
+    parts = tuple(_call(call, id) for call, id in zip(calls, _distinct(calls, known), strict=True))
+    answer = AssistantSaid(scrub(shown), tuple(reasoning), parts, private)
+    results = (_result(call, part) for call, part in zip(calls, parts, strict=True))
     return (*said, *lead, answer, *results)
+
+
+def _distinct(calls: Iterable[ToolCall], known: Collection[str]) -> list[str]:
+    ids: list[str] = []
+    for call in calls:
+        id, times = call.id, 1
+        while id in known or id in ids:
+            times += 1
+            id = f"{call.id}.{times}"
+        ids.append(id)
+    return ids
 
 
 def role_after(messages: Sequence[Message], last: Role | None) -> Role | None:
@@ -107,23 +124,25 @@ class History:
         self.model = model
         self._closed = bytearray()
         self._last: Role | None = None
+        self._calls: set[str] = set()
 
     def close(self, items: Iterable[Item]) -> None:
         """Add a step that will not change any more."""
-        messages = messages_of(items, self._last)
+        messages = messages_of(items, self._last, self._calls)
         if not messages:
             return
         if self._closed:
             self._closed += b","
         self._closed += self.model.encode(messages)
         self._last = role_after(messages, self._last)
+        self._calls.update(said.id for said in messages if isinstance(said, CallResult))
 
     def request(self, open_items: Iterable[Item]) -> tuple[bytes, tuple[Message, ...]]:
         """Return the closed steps, encoded, and the messages that follow, ready to be sent.
 
         The last message is a person's or a result: otherwise there would be nothing to answer.
         """
-        messages = messages_of(open_items, self._last)
+        messages = messages_of(open_items, self._last, self._calls)
         if role_after(messages, self._last) not in ("user", "result"):
             messages = (*messages, _line("(Go on.)"))
         return bytes(self._closed), messages
@@ -155,18 +174,17 @@ def _said(item: Item) -> tuple[Content, ...]:
     """Return what an item says to the model in the place of a person."""
     match item:
         case UserMessage():
-            return _visible(item.content) or (TextContent(text="(an empty message)"),)
+            return _visible(item.content) or (_text("(an empty message)"),)
         case PeerMessage():
-            head = TextContent(text=f"Message from agent {item.from_session}:")
-            return (head, *_visible(item.content))
+            return (_text(f"Message from agent {item.from_session}:"), *_visible(item.content))
         case CommandEnd():
-            return (TextContent(text=_command_end(item)),)
+            return (_text(_command_end(item)),)
         case Instructions():
-            return (TextContent(text=f"Instructions from {item.source}:\n{item.text}"),)
+            return (_text(f"Instructions from {item.source}:\n{item.text}"),)
         case Skill():
-            return (TextContent(text=f"Skill {item.name}:\n{item.text}"),)
+            return (_text(f"Skill {item.name}:\n{item.text}"),)
         case ContextSummary():
-            return (TextContent(text=f"Summary of the conversation so far:\n{item.text}"),)
+            return (_text(f"Summary of the conversation so far:\n{item.text}"),)
         case _:
             return ()
 
@@ -182,18 +200,35 @@ def _command_end(item: CommandEnd) -> str:
     return f"The background command {item.command_id} ({item.command}) {how}.{output}"
 
 
-def _visible(content: Sequence[Content]) -> tuple[Content, ...]:
+def _visible(content: Iterable[Content]) -> tuple[Content, ...]:
+    """Return the blocks that show something, with text that every server can read."""
     return tuple(
-        block for block in content if not (isinstance(block, TextContent) and is_blank(block.text))
+        _clean(block)
+        for block in content
+        if not (isinstance(block, TextContent) and is_blank(block.text))
     )
 
 
+def _clean(block: Content) -> Content:
+    match block:
+        case TextContent(text=text):
+            return _text(text)
+        case ImageContent(media_type=media_type):
+            return replace(block, media_type=scrub(media_type))
+        case FileContent(name=name, media_type=media_type):
+            return replace(block, name=scrub(name), media_type=scrub(media_type))
+
+
+def _text(text: str) -> TextContent:
+    return TextContent(text=scrub(text))
+
+
 def _line(text: str) -> UserSaid:
-    return UserSaid((TextContent(text=text),))
+    return UserSaid((_text(text),))
 
 
-def _call(item: ToolCall) -> CallPart:
-    return CallPart(item.id, legal_name(item.name), _arguments(item.arguments), item.private)
+def _call(item: ToolCall, id: str) -> CallPart:
+    return CallPart(id, legal_name(item.name), _arguments(item.arguments), item.private)
 
 
 def legal_name(name: str) -> str:
@@ -202,21 +237,26 @@ def legal_name(name: str) -> str:
 
 
 def _arguments(text: str) -> str:
-    """Return the text of a JSON object; what is none is wrapped, so that the model sees it."""
+    """Return the text of a JSON object; what is none is wrapped, so that the model sees it.
+
+    Servers parse the arguments of past calls: what the strictest parser refuses (case A2-5), or
+    what decodes to text with a NUL in it, never reaches them.
+    """
     try:
-        value = decode(text.encode())
-    except (Malformed, UnicodeEncodeError):
-        value = None
-    if isinstance(value, dict):
-        return text
-    return encode({"malformed_arguments": text[:2_000]}).decode() if text.strip() else "{}"
+        if parse_object(text) or text.strip():
+            return text if "\\u0000" not in text else _wrapped(text)
+    except NotStrict:
+        return _wrapped(text)
+    return "{}"
 
 
-def _result(item: ToolCall, name: str) -> CallResult:
-    content = _visible(item.result)
-    if not content:
-        content = (TextContent(text=_without_result(item)),)
-    return CallResult(item.id, name, content, is_error=item.state != "done")
+def _wrapped(text: str) -> str:
+    return encode({"malformed_arguments": scrub(text[:_MALFORMED_CHARACTERS_MAX])}).decode()
+
+
+def _result(item: ToolCall, call: CallPart) -> CallResult:
+    content = _visible(item.result) or (_text(_without_result(item)),)
+    return CallResult(call.id, call.name, content, is_error=item.state != "done")
 
 
 def _without_result(item: ToolCall) -> str:

@@ -1,13 +1,13 @@
 """The commands: one table that help, parsing, completion and the documentation's test read.
 
-Only standard library here, and nothing heavy of it: `vaala --help` must cost next to nothing.
+Only standard library here, and nothing heavy of it (so no dataclasses, which import inspect):
+`vaala --help` must cost next to nothing.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from keyword import iskeyword
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 Complete: TypeAlias = Literal["", "file", "directory"]
 
@@ -15,8 +15,7 @@ VERSION_OPTIONS = ("--version", "-V")
 HELP_OPTIONS = ("--help", "-h")
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
+class Option(NamedTuple):
     """``--name VALUE``; without ``metavar`` a flag."""
 
     name: str
@@ -33,19 +32,17 @@ class Option:
         return f"{name}_" if iskeyword(name) else name
 
 
-@dataclass(frozen=True, slots=True)
-class Argument:
+class Argument(NamedTuple):
     """A word of the command line without a name."""
 
     name: str
     help: str
-    count: Literal["one", "optional", "any", "some"] = "one"
+    many: Literal["one", "optional", "any", "some"] = "one"
     choices: tuple[str, ...] = ()
     complete: Complete = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(NamedTuple):
     name: str
     summary: str
     entry: str
@@ -70,7 +67,7 @@ RUN = Command(
     "give an agent a prompt and print its answer",
     "vaala.cli.run:main",
     arguments=(
-        Argument("PROMPT", "what to do; - stands for what comes on stdin", count="any"),
+        Argument("PROMPT", "what to do; - stands for what comes on stdin", many="any"),
     ),
     options=(
         Option("--model", "the model, as PROVIDER/MODEL, scripted, or scripted:FILE", "MODEL",
@@ -111,13 +108,13 @@ COMMANDS: tuple[Command, ...] = (
     Command("show", "print a conversation", "vaala.cli.show:main", (ID,), (JSON, DATA_DIR)),
     Command(
         "search", "find conversations by words in titles and messages", "vaala.cli.search:main",
-        (Argument("TEXT", "words that must all occur", count="some"),), (LIMIT, JSON, DATA_DIR),
+        (Argument("TEXT", "words that must all occur", many="some"),), (LIMIT, JSON, DATA_DIR),
     ),
     Command("delete", "delete a conversation for good", "vaala.cli.delete:main", (ID,),
             (YES, DATA_DIR)),
     Command(
         "export", "write a conversation to an archive", "vaala.cli.transfer:export",
-        (ID, Argument("FILE", "the archive (default: ID.tar.gz); - is stdout", count="optional",
+        (ID, Argument("FILE", "the archive (default: ID.tar.gz); - is stdout", many="optional",
                       complete="file")),
         (DATA_DIR,),
     ),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 from collections.abc import Sequence
 from typing import NoReturn
 
@@ -38,6 +37,8 @@ class _Parser(argparse.ArgumentParser):
 
 
 def did_you_mean(word: str, known: Sequence[str]) -> str:
+    import difflib
+
     close = difflib.get_close_matches(word, known, n=1)
     return f" (did you mean {close[0]}?)" if close else ""
 
@@ -63,7 +64,7 @@ def _add_argument(parser: argparse.ArgumentParser, argument: Argument) -> None:
         argument.name.lower(),
         metavar=argument.name,
         help=argument.help,
-        nargs=_COUNTS[argument.count],
+        nargs=_COUNTS[argument.many],
         choices=argument.choices or None,
     )
 

@@ -6,7 +6,8 @@ In memory are the first and the last bytes; all of it, up to a cap, goes to a si
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from vaala_executors.limits import CAPTURE_HEAD_BYTES, CAPTURE_SINK_BYTES_MAX, CAPTURE_TAIL_BYTES
 from vaala_executors.text import clean
@@ -18,8 +19,7 @@ HEAD_SHARE = 0.4
 """Of a budget: errors and summaries stand at the end, so the tail gets more."""
 
 
-@dataclass(frozen=True, slots=True)
-class CutOutput:
+class CutOutput(Struct, frozen=True):
     """Text for a model or a person. With nothing left out, all of it is ``head``.
 
     Bytes are those that the command wrote, not those of the text. ``bytes_total`` is

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass, field
 from typing import Literal
 
+from msgspec import Struct, field
 
-@dataclass(frozen=True, slots=True)
-class Command:
+
+class Command(Struct, frozen=True):
     """What to run. Exactly one of ``argv`` and ``shell`` is given.
 
     ``cwd`` is absolute, or relative to the workspace. ``env`` is laid over the executor's
@@ -24,8 +24,7 @@ class Command:
     stdin: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Exit:
+class Exit(Struct, frozen=True):
     """How a process ended: an exit code, or the number of the signal that ended it."""
 
     code: int | None

@@ -5,14 +5,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from vaala_executors.process import Command, Process
 
 
-@dataclass(frozen=True, slots=True)
-class FileStat:
+class FileStat(Struct, frozen=True):
     kind: Literal["file", "directory", "other"]
     size: int
     mode: int
@@ -21,15 +21,13 @@ class FileStat:
     is_link: bool
 
 
-@dataclass(frozen=True, slots=True)
-class DirEntry:
+class DirEntry(Struct, frozen=True):
     name: str
     kind: Literal["file", "directory", "link", "other"]
     size: int
 
 
-@dataclass(frozen=True, slots=True)
-class SearchQuery:
+class SearchQuery(Struct, frozen=True):
     """``pattern`` is a regular expression over lines; ``glob`` chooses files by name.
 
     With no pattern the files themselves are the matches.
@@ -43,8 +41,7 @@ class SearchQuery:
     matches_max: int = 200
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
+class Match(Struct, frozen=True):
     path: str
     """Relative to the workspace's root where it lies below it."""
     line: int | None
@@ -52,8 +49,7 @@ class Match:
     """The line, cut to a bounded length."""
 
 
-@dataclass(frozen=True, slots=True)
-class SearchResult:
+class SearchResult(Struct, frozen=True):
     matches: tuple[Match, ...]
     truncated: bool
     note: str = ""

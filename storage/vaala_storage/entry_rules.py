@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from vaala_protocol import decode, encode
 from vaala_storage.errors import TooLarge
@@ -26,8 +27,7 @@ def check_batch(label: str, entries: Sequence[bytes]) -> None:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Ask:
+class Ask(Struct, frozen=True):
     """Which entries: ``after < seq < before``, the first (or last) ``limit`` of them."""
 
     after: int

@@ -9,23 +9,22 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
+
+from msgspec import Struct
 
 Entry: TypeAlias = Mapping[str, Any]
 """A JSON object. Storage gives it no meaning."""
 
 
-@dataclass(frozen=True, slots=True)
-class Stored:
+class Stored(Struct, frozen=True):
     """One entry of a stream with its sequence."""
 
     seq: int
     entry: Entry
 
 
-@dataclass(frozen=True, slots=True)
-class Damage:
+class Damage(Struct, frozen=True):
     """A gap in a stream: entries ``first`` to ``last`` cannot be read (None: not known)."""
 
     first: int | None
@@ -33,8 +32,7 @@ class Damage:
     detail: str
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(Struct, frozen=True):
     """Entries in the order asked for.
 
     ``more`` tells whether there are entries beyond the page; ask for them with ``after=`` (or
@@ -47,8 +45,7 @@ class Page:
     damage: tuple[Damage, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class PathPage:
+class PathPage(Struct, frozen=True):
     paths: tuple[str, ...]
     cursor: str | None
     """Pass it to get the next page; None: this was the last."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
+
+from msgspec import Struct
 
 from vaala_storage.cursors import read_cursor, write_cursor
 from vaala_storage.records import Namespace, Query, Record, Scalar
@@ -81,8 +82,7 @@ def key_bounds(query: Query) -> tuple[str, str | None]:
     return start, min((end for end in ends if end is not None), default=None)
 
 
-@dataclass(frozen=True, slots=True)
-class Position:
+class Position(Struct, frozen=True):
     """Where a page ended.
 
     A list by update time shows what stood there when it began: ``as_of`` is the count of writes

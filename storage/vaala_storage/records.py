@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
+
+from msgspec import Struct, field
 
 Scalar: TypeAlias = "bool | int | float | str | None"
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(Struct, frozen=True):
     key: str
     value: Mapping[str, Any]
     updated_at: int
     """Given by the writer; milliseconds since the epoch."""
 
 
-@dataclass(frozen=True, slots=True)
-class Namespace:
+class Namespace(Struct, frozen=True):
     """Declares a namespace and the fields of its records that `list` can filter by.
 
     A declared field is a top-level field of the record holding a scalar, or a list of strings, of
@@ -30,15 +29,13 @@ class Namespace:
     fields: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class RecordPage:
+class RecordPage(Struct, frozen=True):
     records: tuple[Record, ...]
     cursor: str | None
     """Pass it with the same arguments to get the next page; None: this was the last."""
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
+class Query(Struct, frozen=True):
     """Which records, in which order: ``start <= key < end``; equal update times go by key."""
 
     start: str | None = None

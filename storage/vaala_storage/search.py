@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(Struct, frozen=True):
     """``fields`` are declared texts; ``group`` is what several documents belong to."""
 
     id: str
@@ -16,8 +16,7 @@ class Document:
     fields: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(Struct, frozen=True):
     id: str
     group: str
     field: str
@@ -27,8 +26,7 @@ class Hit:
     """Higher is better; comparable within one query only."""
 
 
-@dataclass(frozen=True, slots=True)
-class HitPage:
+class HitPage(Struct, frozen=True):
     hits: tuple[Hit, ...]
     cursor: str | None
 

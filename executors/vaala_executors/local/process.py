@@ -7,10 +7,10 @@ import signal
 import socket
 from collections.abc import AsyncIterator
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Literal
 
 import trio
+from msgspec import Struct
 
 from vaala_executors.errors import StartFailed
 from vaala_executors.limits import END_SECONDS
@@ -23,8 +23,7 @@ END_OF_TRANSMISSION = b"\x04"
 """What a terminal in its usual mode takes for end of file."""
 
 
-@dataclass(frozen=True, slots=True)
-class Streams:
+class Streams(Struct, frozen=True):
     """Our ends, not blocking. With a PTY both are its controlling side, stdin a duplicate."""
 
     output: int

@@ -16,7 +16,8 @@ import os
 import stat
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from vaala_executors.errors import FileDenied, FileMissing, OutsideWorkspace
 from vaala_executors.local.problems import naming
@@ -25,8 +26,7 @@ from vaala_executors.local.problems import naming
 DIRECTORY_FLAGS = os.O_DIRECTORY | os.O_CLOEXEC | getattr(os, "O_PATH", os.O_RDONLY)
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """``given`` is the caller's path, for messages; ``root`` is None outside all roots."""
 
     given: str
@@ -34,8 +34,7 @@ class Place:
     root: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Resolver:
+class Resolver(Struct, frozen=True):
     directory: str
     additional: tuple[str, ...]
 

@@ -7,9 +7,11 @@ import json
 import os
 import signal
 import sys
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
 
 from vaala_executors.errors import BadPattern, FileFailed
 from vaala_executors.limits import (
@@ -74,8 +76,7 @@ class Searcher:
         return Command(argv=(sys.executable, "-I", "-S", "-c", BOOTSTRAP, *folders, asked.encode()))
 
 
-@dataclass(slots=True)
-class _Answers:
+class _Answers(Struct):
     """What the process has said so far; the last line may be torn when it was killed."""
 
     _bytes: bytearray = field(default_factory=bytearray)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import trio
+from msgspec import Struct
+from msgspec.structs import replace
 
 from vaala_executors.local import files
 from vaala_executors.local.replace import replace_file
@@ -22,8 +23,7 @@ Result = TypeVar("Result")
 check_cancelled = trio.from_thread.check_cancelled
 
 
-@dataclass(frozen=True, slots=True)
-class Machine:
+class Machine(Struct, frozen=True):
     """What all workspaces of one executor share."""
 
     name: str

@@ -7,10 +7,11 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
 from enum import Enum
 from random import Random
 from typing import TypeVar
+
+from msgspec import Struct
 
 from vaala_storage.faults.memory import MemoryFiles
 from vaala_storage.file.pool import Hang
@@ -61,14 +62,12 @@ class PowerCut(BaseException):
     """The machine is off. No handler of errors may take it for one of them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(Struct, frozen=True):
     name: str
     path: str
 
 
-@dataclass(slots=True)
-class _Planned:
+class _Planned(Struct):
     call: str
     fault: Fault
     skip: int

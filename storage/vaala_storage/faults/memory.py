@@ -13,9 +13,10 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from random import Random
 from typing import TypeAlias
+
+from msgspec import Struct, field
 
 from vaala_storage.file.system import DirectoryEntry, Files, FileState
 
@@ -30,8 +31,7 @@ def _common(one: bytes, other: bytearray) -> int:
     )
 
 
-@dataclass(eq=False, slots=True)
-class _File:
+class _File(Struct, eq=False):
     data: bytearray = field(default_factory=bytearray)
     durable: bytes = b""
     unwritten: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
@@ -62,8 +62,7 @@ class _File:
         self.data, self.durable, self.unwritten = bytearray(survived), survived, []
 
 
-@dataclass(eq=False, slots=True)
-class _Directory:
+class _Directory(Struct, eq=False):
     names: dict[str, _Node] = field(default_factory=dict[str, "_Node"])
     durable: dict[str, _Node] = field(default_factory=dict[str, "_Node"])
 

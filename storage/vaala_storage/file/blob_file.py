@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import errno
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from vaala_storage.errors import AlreadyExists, StorageFull
 from vaala_storage.file.layout import BLOBS, Layout
@@ -26,8 +27,7 @@ def pieces(files: Files, handle: int, start: int, end: int) -> Iterator[bytes]:
         yield piece
 
 
-@dataclass(frozen=True, slots=True)
-class BlobFile:
+class BlobFile(Struct, frozen=True):
     layout: Layout
     path: str
     key: str

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from vaala_storage.errors import NotFound
 from vaala_storage.file.system import Files
@@ -31,8 +32,7 @@ def is_name(name: str) -> bool:
     return True
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
+class Layout(Struct, frozen=True):
     files: Files
     root: str
 

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import google_crc32c
+from msgspec import Struct
 
 from vaala_protocol.base import Malformed, decode, encode
 from vaala_storage.errors import TooLarge
@@ -31,8 +31,7 @@ class BadLine(ValueError):
     """A line that cannot be read; the text says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
+class Batch(Struct, frozen=True):
     first: int
     count: int
     body: bytes

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from msgspec import Struct, field
 
 from vaala_storage.file.lines import BadLine, Batch
 from vaala_storage.file.scan import Line, Span, line_before, lines_backward, lines_forward
@@ -10,8 +10,7 @@ from vaala_storage.limits import PAGE_BYTES_MAX
 from vaala_storage.log import Damage, Page, Stored
 
 
-@dataclass(frozen=True, slots=True)
-class Ask:
+class Ask(Struct, frozen=True):
     """Which entries: ``after < seq < before``, the first (or last) ``limit`` of them."""
 
     after: int
@@ -20,8 +19,7 @@ class Ask:
     reverse: bool
 
 
-@dataclass(slots=True)
-class _Gathered:
+class _Gathered(Struct):
     """What a page has so far."""
 
     limit: int

@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from uuid import uuid4
+
+from msgspec import Struct
 
 from vaala_storage.errors import AlreadyExists, StorageFull
 from vaala_storage.file.layout import BLOBS, SUFFIX, Layout
@@ -16,8 +17,7 @@ from vaala_storage.limits import BATCH_BYTES_MAX
 from vaala_storage.log import Entry
 
 
-@dataclass(frozen=True, slots=True)
-class Publisher:
+class Publisher(Struct, frozen=True):
     """``hidden`` is a directory of the root that only this writer uses."""
 
     layout: Layout

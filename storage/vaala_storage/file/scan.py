@@ -7,7 +7,8 @@ of bytes without a line feed that is longer than any line of ours is passed over
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from vaala_storage.file.lines import BadLine, Batch, is_blank, parse_line
 from vaala_storage.file.system import Files
@@ -19,8 +20,7 @@ from vaala_storage.limits import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(Struct, frozen=True):
     """The readable part of an open file: the bytes before ``end``."""
 
     files: Files
@@ -28,8 +28,7 @@ class Span:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(Struct, frozen=True):
     """A whole line; ``content`` is without its line feed, None where it is too long to be ours."""
 
     start: int

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from vaala_storage.errors import NotFound, StorageFull, StreamBroken
 from vaala_storage.file.layout import SUFFIX, Layout
@@ -17,8 +18,7 @@ from vaala_storage.log import Damage
 _TORN = re.compile(r"\.torn-([0-9]+)-([0-9]+)")
 
 
-@dataclass(frozen=True, slots=True)
-class Position:
+class Position(Struct, frozen=True):
     """The durable end of a stream: ``end`` in bytes, ``last`` as a sequence."""
 
     end: int
@@ -31,8 +31,7 @@ class Moved(Exception):
     """The file is not where memory left it: another writer, or it was removed."""
 
 
-@dataclass(frozen=True, slots=True)
-class StreamFile:
+class StreamFile(Struct, frozen=True):
     layout: Layout
     path: str
     name: str

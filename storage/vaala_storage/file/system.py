@@ -11,7 +11,8 @@ import os
 import stat
 import sys
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 if sys.platform == "darwin":
     import fcntl
@@ -20,15 +21,13 @@ FILE_MODE = 0o600
 DIRECTORY_MODE = 0o700
 
 
-@dataclass(frozen=True, slots=True)
-class FileState:
+class FileState(Struct, frozen=True):
     size: int
     links: int
     """0: the file has been removed, what is written to it is lost."""
 
 
-@dataclass(frozen=True, slots=True)
-class DirectoryEntry:
+class DirectoryEntry(Struct, frozen=True):
     name: str
     is_directory: bool
 

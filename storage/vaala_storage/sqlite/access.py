@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
+
+from msgspec import Struct
 
 from vaala_storage.errors import ReadOnly
 from vaala_storage.sqlite.threads import Threads, Work
@@ -12,8 +13,7 @@ from vaala_storage.sqlite.threads import Threads, Work
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Access:
+class Access(Struct, frozen=True):
     path: Path
     readers: Threads
     writer: Threads | None

@@ -6,11 +6,11 @@ import errno
 import os
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
 
 import apsw
+from msgspec import Struct
 
 from vaala_storage.errors import NotFound, StorageCorrupt, StorageFailed, StorageFull
 from vaala_storage.records import Namespace
@@ -26,8 +26,7 @@ from vaala_storage.sqlite.rows import value
 Sync: TypeAlias = Literal["full", "normal", "off"]
 
 
-@dataclass(frozen=True, slots=True)
-class Opening:
+class Opening(Struct, frozen=True):
     """How a database is to be opened."""
 
     path: Path
@@ -37,8 +36,7 @@ class Opening:
     busy_s: float
 
 
-@dataclass(frozen=True, slots=True)
-class Opened:
+class Opened(Struct, frozen=True):
     writer: apsw.Connection | None
     readers: Sequence[apsw.Connection]
     tables: Sequence[schema.Table]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 import trio
+from msgspec import Struct
 
 from vaala_storage.blobs import BlobStorage
 from vaala_storage.log import LogStorage
@@ -24,8 +24,7 @@ from vaala_storage.sqlite.search import SqliteSearch
 from vaala_storage.sqlite.threads import Threads
 
 
-@dataclass(frozen=True, slots=True)
-class SqliteDatabase:
+class SqliteDatabase(Struct, frozen=True):
     """The stores of one open database. Any number of tasks may use them at once."""
 
     records: RecordStorage

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 import apsw
+from msgspec import Struct, field
 
 from vaala_protocol import decode
 from vaala_storage.record_rules import Cell, Position, key_bounds
@@ -15,8 +15,7 @@ from vaala_storage.sqlite.rows import Parameter, select_all, value
 from vaala_storage.sqlite.schema import Table
 
 
-@dataclass(frozen=True, slots=True)
-class Ask:
+class Ask(Struct, frozen=True):
     table: Table
     query: Query
     where: Mapping[str, Cell]
@@ -24,8 +23,7 @@ class Ask:
     limit: int
 
 
-@dataclass(slots=True)
-class Statement:
+class Statement(Struct):
     """A SELECT that grows by conditions; values only ever go in as parameters."""
 
     source: str

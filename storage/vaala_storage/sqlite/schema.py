@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 import apsw
+from msgspec import Struct
 
 from vaala_protocol import decode
 from vaala_storage.errors import ReadOnly, StorageCorrupt
@@ -79,8 +79,7 @@ _PROBED: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(Struct, frozen=True):
     """A declared namespace with its numbers in the database."""
 
     id: int

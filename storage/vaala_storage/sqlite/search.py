@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 import apsw
+from msgspec import Struct
 
 from vaala_protocol import decode, encode
 from vaala_storage.cursors import read_cursor, write_cursor
@@ -79,15 +79,13 @@ class SqliteSearch(SearchIndex):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Ask:
+class _Ask(Struct, frozen=True):
     words: tuple[Word, ...]
     groups: tuple[str, ...] | None
     limit: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
+class _Place(Struct, frozen=True):
     """How far a search has come: candidates are ``rowid < below``, ``seen`` of them shown."""
 
     below: int

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
 import trio
+from msgspec import Struct, field
 
 from vaala_storage.entry_rules import check_batch, encode_entries, make_page
 from vaala_storage.errors import AlreadyExists, Conflict, NotFound
@@ -16,8 +16,7 @@ from vaala_storage.staged.budget import Budget
 from vaala_storage.staged.limits import VALUE_BYTES
 
 
-@dataclass(slots=True)
-class _Path:
+class _Path(Struct):
     streams: dict[str, list[bytes]] = field(default_factory=dict[str, list[bytes]])
     lock: trio.Lock = field(default_factory=trio.Lock)
     """Held while the path is handed over: nothing may be appended that would stay behind."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from types import MappingProxyType
 
 import trio
+from msgspec import Struct, field
 
 from vaala_protocol import decode, encode
 from vaala_storage.record_rules import (
@@ -34,8 +34,7 @@ from vaala_storage.staged.limits import VALUE_BYTES
 _NO_CONDITION: Mapping[str, Scalar] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class _Kept:
+class _Kept(Struct, frozen=True):
     key: str
     updated_at: int
     data: bytes
@@ -54,8 +53,7 @@ class _Kept:
         return all(value in self.cells[name] for name, value in where.items())
 
 
-@dataclass(slots=True)
-class _Table:
+class _Table(Struct):
     namespace: Namespace
     kept: dict[str, _Kept] = field(default_factory=dict[str, _Kept])
     writes: int = 0

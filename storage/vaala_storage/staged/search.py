@@ -5,9 +5,9 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 import trio
+from msgspec import Struct
 
 from vaala_storage.cursors import read_cursor, write_cursor
 from vaala_storage.record_rules import check_limit
@@ -21,8 +21,7 @@ from vaala_storage.text.snippet import best_match
 _MATCHES_COUNTED_MAX = 10
 
 
-@dataclass(frozen=True, slots=True)
-class _Kept:
+class _Kept(Struct, frozen=True):
     number: int
     document: Document
     folded: Mapping[str, str]

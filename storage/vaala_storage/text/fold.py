@@ -10,8 +10,9 @@ import re
 import unicodedata
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
+
+from msgspec import Struct
 
 from vaala_storage.text.limits import CLUSTER_MARKS_MAX, FIELD_CHARS_MAX
 
@@ -34,8 +35,7 @@ def _fold_cluster(cluster: str) -> str:
     return unicodedata.normalize("NFC", _ACCENT.sub("", unicodedata.normalize("NFD", text)))
 
 
-@dataclass(frozen=True, slots=True)
-class Folded:
+class Folded(Struct, frozen=True):
     """Folded text and where folding changed lengths: spans as (folded, original) borders."""
 
     text: str

@@ -8,7 +8,8 @@ pattern on folded text; both match the same texts.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from vaala_storage.text.fold import fold
 from vaala_storage.text.limits import QUERY_CHARS_MAX, QUERY_WORDS_MAX, TOKEN_CHARS_MAX
@@ -17,8 +18,7 @@ from vaala_storage.text.words import LETTER, pairs, runs
 Run = tuple[str, bool]
 
 
-@dataclass(frozen=True, slots=True)
-class Word:
+class Word(Struct, frozen=True):
     phrase: str
     """For FTS5. It is made of letters and digits in quotes: no text of a user has syntax."""
     pattern: re.Pattern[str]

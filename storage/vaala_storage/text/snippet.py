@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from vaala_storage.text.fold import fold_traced
 from vaala_storage.text.limits import SNIPPET_CHARS_MAX, SNIPPET_LEAD_CHARS
@@ -13,8 +14,7 @@ from vaala_storage.text.query import Word
 _ZERO_WIDTH_JOINER = "\u200d"
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
+class Match(Struct, frozen=True):
     field: str
     snippet: str
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Protocol
 
 import trio
+from msgspec import Struct
 
 from vaala.cli.progress import Progress
 from vaala.cli.terminal import Terminal
@@ -27,8 +27,7 @@ class Answerer(Protocol):
     ) -> None: ...
 
 
-@dataclass
-class Approver:
+class Approver(Struct):
     """Takes approvals one after the other, oldest first, as they wait in ``progress``."""
 
     conversation: Answerer
@@ -36,7 +35,7 @@ class Approver:
     terminal: Terminal | None
     say: Callable[[str], None]
     """Puts text on stderr as it is."""
-    refused: list[str] = field(default_factory=list[str])
+    refused: list[str] = []
     """The calls that were rejected because there was nobody to ask."""
 
     async def run(self) -> None:

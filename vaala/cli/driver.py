@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, Sequence
-from dataclasses import dataclass
 
 import trio
+from msgspec import Struct
 
 from vaala.cli.approver import Approver
 from vaala.cli.exits import DONE, FAILED, INTERRUPTED, REFUSED, UNREACHABLE
@@ -21,8 +21,7 @@ CATCH_UP_S = 5.0
 _LIMITS = frozenset({"max_tokens", "max_steps", "budget", "loop", "refusal"})
 
 
-@dataclass(frozen=True, slots=True)
-class Driver:
+class Driver(Struct, frozen=True):
     conversation: ConversationHandle
     view: View
     output: Output

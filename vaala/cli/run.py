@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from argparse import Namespace
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+
+from msgspec import Struct
 
 from vaala.cli.approver import Approver
 from vaala.cli.conversations import find_id, newest_id
@@ -28,8 +29,7 @@ from vaala.handle import ConversationHandle
 from vaala_protocol.settings import Settings
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
+class Job(Struct, frozen=True):
     """A conversation to run prompts in."""
 
     conversation: ConversationHandle

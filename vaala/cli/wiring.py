@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from vaala.config import Config, config_directory, load_config
 from vaala.dao.opening import open_store
@@ -20,8 +21,7 @@ from vaala.runtime import Runtime
 from vaala_executors.local import LocalExecutor
 
 
-@dataclass(frozen=True, slots=True)
-class User:
+class User(Struct, frozen=True):
     """An open runtime, and what it was made of."""
 
     runtime: Runtime

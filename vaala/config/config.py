@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct
 
 from vaala.agent.definition import AgentDefinition
 from vaala.models.provider import Provider
@@ -12,15 +13,14 @@ from vaala.models.provider import Provider
 DEFAULT_AGENT = "default"
 
 
-@dataclass(frozen=True, slots=True)
-class Config:
+class Config(Struct, frozen=True):
     directory: Path
     """Where it was looked for; it need not be there."""
     agents: Mapping[str, AgentDefinition]
     """By name; `DEFAULT_AGENT` is always among them."""
     providers: tuple[Provider, ...] = ()
     default_model: str | None = None
-    unusable: Mapping[str, str] = field(default_factory=dict[str, str])
+    unusable: Mapping[str, str] = {}
     """Providers that cannot be used now, by name, each with the reason and the way out."""
     key_variables: tuple[str, ...] = ()
     """Environment variables that hold keys: no command that an agent runs may see them."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
 from ruamel.yaml import YAML
 from ruamel.yaml.constructor import DuplicateKeyError
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
@@ -15,8 +15,7 @@ from vaala.config.errors import ConfigError, Problem
 from vaala.config.limits import CONFIG_FILE_BYTES_MAX
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(Struct, frozen=True):
     file: Path
     data: Any
     """Mappings, lists and scalars; an empty file is an empty mapping."""

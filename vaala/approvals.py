@@ -66,6 +66,7 @@ def _alike(
             for choice in other.options:
                 if (choice.kind, choice.rule) == (option.kind, option.rule):
                     yield other, choice
+                    break
 
 
 def _decide(call: ToolCall, option: ApprovalOption, answer: AnswerApproval) -> ToolCall:

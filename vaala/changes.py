@@ -40,7 +40,8 @@ class Change(Struct, frozen=True):
 
     def apply(self, state: SessionState) -> None:
         if isinstance(self.event, ItemChanged):
-            state.note_item(self.event.item)
+            # As it is read from the stream, where the session is the stream's.
+            state.note_item(replace(self.event.item, session_id=state.session_id))
         else:
             state.apply(self.entry)
 

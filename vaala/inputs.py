@@ -30,7 +30,10 @@ def checked_content(content: tuple[Content, ...]) -> tuple[Content, ...]:
     )
     if all(isinstance(block, TextContent) and is_blank(block.text) for block in clean):
         raise BadRequest("the message is empty")
-    size = len(encode(clean))
+    try:
+        size = len(encode(clean))
+    except UnicodeEncodeError as error:
+        raise BadRequest(f"the message cannot be stored: {error}") from error
     if size > limits.INPUT_BYTES_MAX:
         raise BadRequest(
             f"the message has {size} bytes, at most {limits.INPUT_BYTES_MAX} are taken; "
@@ -124,31 +127,54 @@ def held(state: SessionState, ids: Iterable[str]) -> list[Change]:
 def for_turn(pending: Iterable[InputInfo]) -> list[InputInfo]:
     """Return what starts the next turn: everything up to the first message of a person.
 
-    Nothing without such a message: what the runtime has to tell does not start a turn.
+    Nothing without such a message: what the runtime has to tell does not start a turn. Bounded in
+    bytes: of what comes before the message, the rest goes along with the next step.
     """
-    taken: list[InputInfo] = []
+    before: list[InputInfo] = []
     for waiting in pending:
         if waiting.state != "waiting":
             continue
-        taken.append(waiting)
         if isinstance(waiting.source, UserInput):
-            return taken
+            room = limits.INPUTS_TAKEN_BYTES_MAX - _size(waiting)
+            return [*_fitting(before, room), waiting]
+        before.append(waiting)
     return []
 
 
 def for_step(pending: Iterable[InputInfo]) -> list[InputInfo]:
-    """Return what the running turn takes before its next model call."""
-    return [
+    """Return what the running turn takes before its next model call; bounded in bytes."""
+    due = [
         waiting
         for waiting in pending
         if waiting.state == "waiting"
         and (waiting.delivery == "steer" or not isinstance(waiting.source, UserInput))
     ]
+    return _fitting(due, limits.INPUTS_TAKEN_BYTES_MAX) or due[:1]
+
+
+def _fitting(inputs: Iterable[InputInfo], bytes_max: int) -> list[InputInfo]:
+    """Return the first ones that fit, in order."""
+    taken: list[InputInfo] = []
+    for waiting in inputs:
+        bytes_max -= _size(waiting)
+        if bytes_max < 0:
+            break
+        taken.append(waiting)
+    return taken
+
+
+def _size(waiting: InputInfo) -> int:
+    return len(encode(waiting.source))
 
 
 def steers(pending: Iterable[InputInfo]) -> bool:
     """Tell whether a person's steer waits, which keeps a turn going."""
-    return any(isinstance(waiting.source, UserInput) for waiting in for_step(pending))
+    return any(
+        waiting.state == "waiting"
+        and waiting.delivery == "steer"
+        and isinstance(waiting.source, UserInput)
+        for waiting in pending
+    )
 
 
 def consumed(
@@ -176,9 +202,10 @@ def moved(state: SessionState, input_id: str, before: str | None) -> list[Change
     waiting = find_waiting(state, input_id)
     order = [other for other in state.pending if other.id != input_id]
     index = len(order)
+    if before == input_id:
+        return []
     if before is not None:
-        find_waiting(state, before)
-        index = [other.id for other in order].index(before) if before != input_id else index
+        index = order.index(find_waiting(state, before))
     order.insert(index, waiting)
     places = sorted(other.place for other in order)
     return [

@@ -1,7 +1,8 @@
 """Settling a session whose runtime ended without a word: once, and idempotently.
 
 Run at open, before the first message. What was waiting never ran, what was running is unknown,
-nothing is run again. Settling a settled session changes nothing (case A1-5).
+nothing is run again. Settling a settled session changes nothing (case A1-5), and one that was
+settled in part, since its changes took several appends, is settled in the rest.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from vaala.changes import (
 )
 from vaala.dao.state import SessionState
 from vaala_protocol.ids import new_id
-from vaala_protocol.state import CommandEnded, InputInfo, UserInput
+from vaala_protocol.items import Interruption
+from vaala_protocol.state import CommandEnded, InputInfo, TurnInfo, UserInput
 
 _REASON = "the runtime ended before the turn did"
 
@@ -46,13 +48,22 @@ def _close_turn(state: SessionState) -> list[Change]:
         message=_REASON,
         ended_at=now_ms(),
     )
-    number = max((item.step or 0 for item in state.open.values()), default=turn.steps)
-    note = interruption(ended, state.head.last_at + 1, new_id(), number or None, _REASON)
-    changes.append(item_change(note))
     if step is not None and step.turn_id == turn.id and step.ended_at is None:
         changes.append(step_change(state.session_id, replace(step, ended_at=now_ms()), step))
+    # Behind the end of the step, which closes what is open: so it is found when settling was cut.
+    if not any(isinstance(item, Interruption) for item in state.open.values()):
+        number = _last_step(state, turn)
+        note = interruption(ended, state.head.last_at + 1, new_id(), number, _REASON)
+        changes.append(item_change(note))
     changes.append(turn_change(state.session_id, ended, turn))
     return changes
+
+
+def _last_step(state: SessionState, turn: TurnInfo) -> int:
+    """Return the number of the step that the turn was in."""
+    step = state.head.step
+    ended = step.number if step is not None and step.turn_id == turn.id else 1
+    return max((item.step or 0 for item in state.open.values()), default=ended)
 
 
 def _hold_queue(state: SessionState) -> list[Change]:
@@ -64,14 +75,9 @@ def _hold_queue(state: SessionState) -> list[Change]:
 
 
 def _lost_commands(state: SessionState) -> list[Change]:
-    told = {
-        waiting.source.command_id
-        for waiting in state.queue.values()
-        if isinstance(waiting.source, CommandEnded)
-    }
     changes: list[Change] = []
     for command in state.head.commands:
-        if command.id in told:
+        if f"command:{command.id}" in state.client_ids:
             continue
         source = CommandEnded(
             command_id=command.id,

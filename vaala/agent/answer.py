@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from typing import TypeVar
+
+from msgspec import Struct, field
 
 from vaala import limits
 from vaala.changes import now_ms, replace
@@ -25,19 +26,20 @@ from vaala.models.base import (
     TextDelta,
     UsageReport,
 )
-from vaala.text import cut, scrub
+from vaala.text import fitting, json_bytes, scrub
 from vaala.waits import Waits
 from vaala_protocol.calls import OtherDetails
 from vaala_protocol.ids import new_id
 from vaala_protocol.items import AssistantMessage, Item, Private, Reasoning, ToolCall
 from vaala_protocol.settings import Usage
 
-
 Said = TypeVar("Said", AssistantMessage, Reasoning)
 
+_ITEM_BYTES = 256
+"""What an item has in the log beside its text: bounds the number of items of an answer."""
 
-@dataclass(slots=True)
-class Place:
+
+class Place(Struct):
     """Where the items of an answer go."""
 
     session_id: str
@@ -46,8 +48,7 @@ class Place:
     next_at: Callable[[], int]
 
 
-@dataclass(slots=True)
-class Answer:
+class Answer(Struct):
     """What a model said, complete or as far as it came."""
 
     items: list[Item] = field(default_factory=list)
@@ -58,15 +59,41 @@ class Answer:
     first_byte_at: int | None = None
 
 
+class _Room:
+    """What of a text still fits, in bytes of JSON as the log holds it."""
+
+    __slots__ = ("_left", "omitted")
+
+    def __init__(self, bytes_max: int) -> None:
+        self._left = bytes_max
+        self.omitted = 0
+        """Characters that did not fit: once one did not, none does."""
+
+    def take(self, text: str, *, more_bytes: int = 0) -> str:
+        """Return the beginning of ``text`` that fits, along with ``more_bytes`` around it."""
+        fits = "" if self.omitted else fitting(text, self._left - more_bytes)
+        self._left -= json_bytes(fits) + more_bytes
+        self.omitted += len(text) - len(fits)
+        return fits
+
+
 class AnswerBuilder:
-    """Takes the events of one stream. `answer` gives the items, also of a stream that broke."""
+    """Takes the events of one stream. `answer` gives the items, also of a stream that broke.
+
+    Bounded: text and reasoning of an answer by ``ANSWER_BYTES_MAX`` each, the arguments of a call
+    by ``ARGUMENTS_BYTES_MAX``. What is left out of a text is told at its end; arguments that were
+    cut are no JSON, and the call is refused for that.
+    """
 
     def __init__(self, model: Model, place: Place, live: LiveParts) -> None:
         self._model = model
         self._place = place
         self._live = live
         self._open: AssistantMessage | Reasoning | None = None
-        self._size = 0
+        self._room: dict[type[Item], _Room] = {
+            kind: _Room(limits.ANSWER_BYTES_MAX) for kind in (AssistantMessage, Reasoning)
+        }
+        self._arguments_room: dict[int, _Room] = {}
         self._said: list[AssistantMessage | Reasoning] = []
         self._calls: dict[int, ToolCall] = {}
         self._private: dict[object, Private] = {}
@@ -84,9 +111,10 @@ class AnswerBuilder:
             case CallStart(index=index, name=name):
                 self._start_call(index, name)
             case CallDelta(index=index, arguments=arguments):
-                self._live.add(self._calls[index].id, scrub(arguments))
+                shown = self._arguments_room[index].take(scrub(arguments))
+                self._live.add(self._calls[index].id, shown)
             case CallEnd(index=index, arguments=arguments):
-                whole = cut(scrub(arguments), limits.ARGUMENTS_BYTES_MAX)
+                whole = fitting(scrub(arguments), limits.ARGUMENTS_BYTES_MAX)
                 self._calls[index] = replace(self._calls[index], arguments=whole)
             case ProviderBlob(part=part, data=data):
                 model = self._model
@@ -101,16 +129,25 @@ class AnswerBuilder:
                 pass
 
     def answer(self, *, partial: bool) -> Answer:
-        """Return what came; its items are not live any more. ``partial``: the stream broke."""
+        """Return what came; ``partial``: the stream broke.
+
+        What a call that is not complete has of its arguments is kept too, to be looked at.
+        """
         self._close_open(partial=partial)
         self._keep_private()
-        items = [self._with_private(item) for item in self._said]
+        last = {type(item): number for number, item in enumerate(self._said)}
+        for number in last.values():
+            self._said[number] = self._with_end(self._said[number])
         calls = [
-            replace(call, private=self._private.get(index), completed_at=None)
+            replace(
+                call,
+                arguments=call.arguments or self._live.text(call.id),
+                private=self._private.get(index),
+            )
             for index, call in sorted(self._calls.items())
         ]
         return Answer(
-            items=list(items),
+            items=list(self._said),
             calls=calls,
             finish=self._finish,
             usage=self._usage,
@@ -118,29 +155,33 @@ class AnswerBuilder:
         )
 
     def drop(self) -> None:
-        """Take back all that was shown: the call is made again."""
+        """Take back all that was shown: the call is made again, and this answer is empty."""
         self._close_open(partial=True)
         for item in (*self._said, *self._calls.values()):
             self._live.drop(item.id)
+        self._said.clear()
+        self._calls.clear()
+        self._private.clear()
+        self._finish = None
 
     def _say(self, kind: type[Said], text: str) -> None:
+        room = self._room[kind]
+        begins = not isinstance(self._open, kind)
+        text = room.take(scrub(text), more_bytes=_ITEM_BYTES if begins and text else 0)
         if not text:
             return
-        if not isinstance(self._open, kind):
+        if begins:
             self._close_open(partial=False)
             self._open = self._new(kind)
             self._live.show(self._open, "text")
-            self._size = 0
-        self._size += len(text)
-        if self._size <= limits.ANSWER_BYTES_MAX:
-            self._live.add(self._open.id, scrub(text))
+        assert self._open is not None
+        self._live.add(self._open.id, text)
 
     def _close_open(self, *, partial: bool) -> None:
         item, self._open = self._open, None
         if item is None:
             return
         text = self._live.text(item.id)
-        text = cut(text, limits.ANSWER_BYTES_MAX)
         self._said.append(replace(item, text=text, partial=partial, completed_at=now_ms()))
 
     def _keep_private(self) -> None:
@@ -167,13 +208,15 @@ class AnswerBuilder:
             name=name, arguments="", details=OtherDetails(title=name), title=name,
         )  # fmt: skip
         self._calls[index] = call
+        self._arguments_room[index] = _Room(limits.ARGUMENTS_BYTES_MAX)
         self._live.show(call, "arguments")
 
-    def _with_private(self, item: AssistantMessage | Reasoning) -> Item:
-        kind = "reasoning" if isinstance(item, Reasoning) else "message"
-        last = [said for said in self._said if type(said) is type(item)][-1]
-        private = self._private.get(kind) if last is item else None
-        return replace(item, private=private)
+    def _with_end(self, item: AssistantMessage | Reasoning) -> AssistantMessage | Reasoning:
+        """Give the last item of its kind what belongs to all of them."""
+        part = "reasoning" if isinstance(item, Reasoning) else "message"
+        omitted = self._room[type(item)].omitted
+        note = f"\n… {omitted} characters left out …" if omitted else ""
+        return replace(item, text=item.text + note, private=self._private.get(part))
 
 
 async def stream_answer(

@@ -10,11 +10,15 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from random import Random
 
+import trio
+
 from vaala.dao.index_db import NAMESPACES, IndexDb
 from vaala.dao.opening import serve_store
 from vaala.dao.store import Store
 from vaala.dao.trash import StoredTrash
-from vaala_storage.faults import Fault, FaultyFiles, MemoryFiles
+from vaala_protocol.errors import Refused
+from vaala_storage.errors import StorageError
+from vaala_storage.faults import Fault, FaultyFiles, MemoryFiles, PowerCut
 from vaala_storage.file import open_file_blobs, open_file_log
 from vaala_storage.log import LogStorage
 from vaala_storage.records import RecordStorage
@@ -25,14 +29,24 @@ ROOT = "/data"
 
 
 class PoweredFiles(FaultyFiles):
-    """`FaultyFiles` that tell whether the power is off, and that survive a dead process."""
+    """`FaultyFiles` that tell when the power is off, and that survive a dead process."""
+
+    died: trio.Event
+    """Set at the first call that finds the power off."""
 
     @property
     def off(self) -> bool:
         return self._power == 0
 
+    def _fault(self, name: str) -> Fault | None:
+        fault = super()._fault(name)
+        if fault is Fault.POWER_CUT:
+            self.died.set()
+        return fault
+
     def new_process(self) -> None:
         """Turn the power on for another process: what was written stays, synced or not."""
+        self.died = trio.Event()
         self._power = None
         self._planned.clear()
         self._paths.clear()
@@ -70,6 +84,7 @@ class SimulatedDisk:
         self.files = PoweredFiles(
             self._memory, random=random, drawn=frozenset(Fault) - {Fault.SILENT}
         )
+        self.files.new_process()
         self.index = StagedStorage(namespaces=NAMESPACES)
 
     def fill(self, free_bytes: int = 0) -> None:
@@ -82,6 +97,25 @@ class SimulatedDisk:
     def cut_power(self, after: int = 0) -> None:
         """Stop the machine at the next changing call but ``after``; every later call raises."""
         self.files.cut_power(after)
+
+    @asynccontextmanager
+    async def until_it_dies(self) -> AsyncGenerator[None]:
+        """Run a block that is cancelled as soon as the power is found off; it ends quietly then.
+
+        What the block raises once the power is off is what dying looks like from inside.
+        """
+        try:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self._cancel_at_death, nursery.cancel_scope)
+                yield
+                nursery.cancel_scope.cancel()
+        except* (PowerCut, Refused, StorageError):
+            if not self.files.off:
+                raise
+
+    async def _cancel_at_death(self, scope: trio.CancelScope) -> None:
+        await self.files.died.wait()
+        scope.cancel()
 
     def restart(self, *, power_was_lost: bool) -> None:
         """Start again without faults: after a power loss only what was synced is sure to be there.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from random import Random
 from typing import Any
@@ -72,9 +72,12 @@ async def settle(seconds: float = 0.0) -> None:
     await trio.testing.wait_all_tasks_blocked()
 
 
-async def later(seconds: float, act: Callable[[], object]) -> None:
-    await trio.sleep(seconds)
-    act()
+@asynccontextmanager
+async def crashing(world: World, *, power_was_lost: bool = False) -> AsyncGenerator[None]:
+    """Run a block whose runtime dies when the power is cut; then start the machine again."""
+    async with world.disk.until_it_dies():
+        yield
+    world.disk.restart(power_was_lost=power_was_lost)
 
 
-__all__ = ["World", "all_items", "kinds", "later", "run_seeds", "settle"]
+__all__ = ["World", "all_items", "crashing", "kinds", "run_seeds", "settle"]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
+from typing import TypeVar
 
 import trio
 
 log = logging.getLogger(__name__)
+T = TypeVar("T")
 
 
 @asynccontextmanager
@@ -26,6 +28,30 @@ async def background() -> AsyncGenerator[trio.Nursery]:
             # its scope from there as well: that scope is around both.
             failure = error
         nursery.cancel_scope.cancel()
+    if failure is not None:
+        raise failure
+
+
+async def for_each(
+    items: Iterable[T], work: Callable[[T], Awaitable[object]], *, at_once: int
+) -> None:
+    """Run ``work`` on every item, so many at once; the first error ends it and comes out bare."""
+    failure: Exception | None = None
+    left = iter(items)
+
+    async def take(nursery: trio.Nursery) -> None:
+        nonlocal failure
+        for item in left:
+            try:
+                await work(item)
+            except Exception as error:
+                failure = failure or error
+                nursery.cancel_scope.cancel()
+                return
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(at_once):
+            nursery.start_soon(take, nursery)
     if failure is not None:
         raise failure
 

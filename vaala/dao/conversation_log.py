@@ -21,7 +21,7 @@ from vaala.dao.metadata import Metadata, read_metadata
 from vaala.dao.session_log import SessionLog
 from vaala_protocol.errors import NotFound
 from vaala_protocol.state import ConversationInfo, Location, SessionInfo
-from vaala_storage.errors import Conflict, StreamBroken
+from vaala_storage import errors
 
 
 class ConversationLog:
@@ -95,10 +95,14 @@ class ConversationLog:
 
     async def open_session(self, session_id: str) -> SessionLog:
         """Read a session's newest checkpoint and what follows it; raises `NotFound`."""
-        if session_id not in await self.session_ids():
-            raise NotFound(f"conversation {self.id} has no session {session_id[:80]!r}")
         session = SessionLog(self._home, session_id)
-        await session.load()
+        try:
+            if self._home.stream_of(session_id) == METADATA_STREAM:
+                raise errors.NotFound("the metadata is no session")
+            await session.load()
+        except (errors.NotFound, ValueError) as error:
+            raise NotFound(f"conversation {self.id} has no session {session_id[:80]!r}") from error
+        self._home.compare_index(self._home.stream_of(session_id), session.seq)
         return session
 
     async def create_session(self, info: SessionInfo) -> SessionLog:
@@ -131,7 +135,7 @@ class ConversationLog:
             self._last = await self._home.append(
                 METADATA_STREAM, [*preface, new.entry()], expected=self._last
             )
-        except (StreamBroken, Conflict):
+        except (errors.StreamBroken, errors.Conflict):
             self._unsure = True
             raise
         self._metadata = new

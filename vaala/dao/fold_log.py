@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 from vaala.dao.entries import METADATA_STREAM
 from vaala.dao.limits import INDEX_BATCH_DOCUMENTS
@@ -13,14 +13,14 @@ from vaala_storage.log import LogStorage
 Spill = Callable[[RowFold], Awaitable[None]]
 
 
-async def fold_log(log: LogStorage, fold: RowFold, *, spill: Spill) -> bool:
+async def fold_log(log: LogStorage, fold: RowFold, streams: Sequence[str], *, spill: Spill) -> bool:
     """Fold what the streams hold beyond the row; return whether gaps were met.
 
     ``spill`` stores and clears the documents whenever they are many. Raises
     `vaala_storage.errors.NotFound` when the path is gone.
     """
     damaged = False
-    for stream in await log.streams(fold.conversation_id):
+    for stream in streams:
         walk = Walk(Stream(log, fold.conversation_id, stream), fold.row.sequence(stream))
         while (stored := await walk.next()) is not None:
             fold.apply(stream, stored.seq, stored.entry)

@@ -71,6 +71,7 @@ class Home:
         "_shared",
         "ephemeral",
         "first_words",
+        "indexed_seq",
         "origin",
         "path",
         "read_only",
@@ -88,6 +89,8 @@ class Home:
         self.ephemeral = False
         self.read_only: str | None = None
         self.updated_at = 0
+        self.indexed_seq: int | None = None
+        """How far the index had come in the root session when the conversation was opened."""
         self.first_words = ""
         """How the first message begins: the title until a person gives one."""
 
@@ -139,6 +142,12 @@ class Home:
                 await self.blobs.put(self.path, key, data)
         else:
             await self.blobs.put(self.path, key, data)
+
+    def compare_index(self, stream: str, seq: int) -> None:
+        """Tell the index when it is behind, or ahead of, the root stream that was just read."""
+        if stream == ROOT_STREAM and self.indexed_seq not in (None, seq):
+            self._shared.index.stale(self.path)
+        self.indexed_seq = None
 
     async def close(self) -> None:
         """Let go of what storage keeps for the path; an empty staged conversation is gone."""

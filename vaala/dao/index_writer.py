@@ -6,11 +6,12 @@ import logging
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from vaala.dao.background import for_each
 from vaala.dao.building import BUILDING_STREAM
 from vaala.dao.entries import Entry
 from vaala.dao.fold_log import fold_log, is_ahead
 from vaala.dao.index_db import OPEN_MARKS, ROWS, IndexDb
-from vaala.dao.limits import INDEX_BATCH_DOCUMENTS
+from vaala.dao.limits import INDEX_BATCH_DOCUMENTS, INDEX_READS_AT_ONCE
 from vaala.dao.row import Row, RowFold, stored_row
 from vaala_storage.errors import NotFound, StorageError
 from vaala_storage.log import LogStorage
@@ -93,17 +94,19 @@ class IndexWriter:
             present = await self._db.records.mget(ROWS, conversation_ids)
         except StorageError as error:
             raise IndexFailed(error) from error
-        for conversation_id in conversation_ids:
+
+        async def make(conversation_id: str) -> None:
+            has_row = conversation_id in present
             try:
-                fold = await self._anew(
-                    conversation_id, conversation_id in present, written, result
-                )
+                fold = await self._anew(conversation_id, has_row, written, result)
             except StorageError as error:
                 _unreadable(conversation_id, error)
                 result.unreadable.append(conversation_id)
-                continue
-            if fold is not None:
-                self._collect(fold, live, written)
+            else:
+                if fold is not None:
+                    self._collect(fold, live, written)
+
+        await for_each(conversation_ids, make, at_once=INDEX_READS_AT_ONCE)
         await self._store(written)
         return result
 
@@ -164,7 +167,8 @@ class IndexWriter:
         return fold
 
     async def _fold(self, fold: RowFold, written: _Written) -> bool:
-        if BUILDING_STREAM in await self._source.streams(fold.conversation_id):
+        streams = await self._source.streams(fold.conversation_id)
+        if BUILDING_STREAM in streams:
             raise NotFound(f"{fold.conversation_id}: still being made")
 
         async def spill(full: RowFold) -> None:
@@ -172,7 +176,7 @@ class IndexWriter:
             full.documents.clear()
             await self._store_documents(written)
 
-        return await fold_log(self._source, fold, spill=spill)
+        return await fold_log(self._source, fold, streams, spill=spill)
 
     def _collect(self, fold: RowFold, live: Collection[str], written: _Written) -> None:
         row = fold.finish()

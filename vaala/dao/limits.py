@@ -28,7 +28,9 @@ INDEX_RETRY_S_MAX = 60.0
 INDEX_PENDING_BYTES_MAX = 8 << 20
 """Above this, gathered entries are let go and read from the log when their turn comes."""
 INDEX_BATCH_CONVERSATIONS = 100
-INDEX_BATCH_DOCUMENTS = 2_000
+INDEX_BATCH_DOCUMENTS = 300
+"""One write of so many documents takes about a tenth of a second."""
+INDEX_READS_AT_ONCE = 8
 RECONCILE_DELAY_S = 2.0
 """The comparison of directories with rows waits so long, so that a short run does not pay."""
 SETTLING_S_MAX = 2.0
@@ -38,8 +40,11 @@ PATHS_PAGE_MAX = 20_000
 """Each page of paths lists the whole directory once, so the pages are large."""
 MEMORY_STORE_BYTES_MAX = 1 << 30
 
-COPY_BATCH_BYTES = 512 << 10
-"""Entries of a copy go to the log in batches of this size: half of what a line may have."""
+COPY_BATCH_BYTES = 64 << 10
+"""Entries of a copy go to the log in batches of about this size: a page of a transcript decodes
+every line that it touches, and each batch is a sync."""
+OPENING_KEPT_ENTRIES = 1_024
+"""Kept while the newest checkpoint is looked for; beyond so many they are read again."""
 ARCHIVE_PART_BYTES = 1 << 20
 """Entries of a stream are packed in files of about this size."""
 ARCHIVE_CHUNK_BYTES = 64 << 10

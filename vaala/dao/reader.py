@@ -175,20 +175,14 @@ class Reader:
     async def _look_up(self, home: Home, metadata_seq: int) -> None:
         """Take from the row what the metadata does not tell, and see whether it is up to date."""
         row = await self._shared.index.row(home.path)
-        root_seq = await self._root_seq(home)
-        if row is None or (row.metadata_seq, row.sequence(ROOT_STREAM)) != (metadata_seq, root_seq):
-            self._shared.index.stale(home.path)
-        if row is not None:
+        if row is None:
+            home.first_words = await self._first_words(home)
+        else:
             home.updated_at = row.active_at
             home.first_words = row.root.first
-        else:
-            home.first_words = await self._first_words(home)
-
-    async def _root_seq(self, home: Home) -> int:
-        try:
-            return await home.log.last(home.path, ROOT_STREAM)
-        except errors.NotFound:
-            return 0
+            home.indexed_seq = row.sequence(ROOT_STREAM)
+        if row is None or row.metadata_seq != metadata_seq:
+            self._shared.index.stale(home.path)
 
     async def _first_words(self, home: Home) -> str:
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
@@ -25,6 +26,7 @@ from vaala.dao.item_pages import (
 from vaala.dao.limits import (
     CHECKPOINT_AFTER_BYTES_MIN,
     CHECKPOINT_AFTER_SIZES,
+    OPENING_KEPT_ENTRIES,
 )
 from vaala.dao.pages import ItemPage, StepPage, TurnPage
 from vaala.dao.state import SessionState
@@ -166,19 +168,31 @@ class SessionLog:
 
     async def load(self) -> None:
         """Read the newest checkpoint and what follows it into ``state``, which must be new."""
-        start = await self._find_checkpoint()
+        start, tail = await self._find_checkpoint()
         self._last = 0
         self._grown_bytes = 0
-        await self._apply_from(start)
+        for stored in tail:
+            self._apply(stored)
+        if not tail:
+            await self._apply_from(start)
         self._preface = tuple(self._due_preface())
 
-    async def _find_checkpoint(self) -> int:
-        """Return the sequence before the newest checkpoint that can be read, 0 without one."""
+    async def _find_checkpoint(self) -> tuple[int, list[Stored]]:
+        """Return the sequence before the newest checkpoint that can be read, 0 without one.
+
+        And the entries from there on, or none when they are too many to be kept.
+        """
         walk = Walk(self._stream, None, back=True)
+        tail: deque[Stored] = deque(maxlen=OPENING_KEPT_ENTRIES)
+        read = 0
+        start = 0
         while (stored := await walk.next()) is not None:
+            tail.appendleft(stored)
+            read += 1
             if stored.entry.get("t") == "checkpoint" and self._is_sound(stored.entry):
-                return stored.seq - 1
-        return 0
+                start = stored.seq - 1
+                break
+        return start, list(tail) if read <= OPENING_KEPT_ENTRIES and not walk.damage else []
 
     def _is_sound(self, entry: Mapping[str, Any]) -> bool:
         try:

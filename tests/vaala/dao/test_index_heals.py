@@ -211,7 +211,7 @@ async def test_opening_finds_a_row_that_is_behind(autojump_clock: MockClock) -> 
         await files.append(log.id, "main", [entry], expected=session.seq)
     async with machine.store() as store:
         assert (await store.search("unnoticed")).results == ()
-        await store.open(log.id)
+        await (await store.open(log.id)).open_session(log.id)
         (found,) = (await store.search("unnoticed")).results
         assert found.item_id == "z"
 
@@ -235,7 +235,7 @@ async def test_a_row_that_knows_too_much_is_made_anew(autojump_clock: MockClock)
         kept = [stored.entry for stored in page.entries]
         await files.append(log.id, "main", kept, expected=0)
     async with machine.store() as store:
-        await store.open(log.id)
+        await (await store.open(log.id)).open_session(log.id)
         await store.list()
         assert await contents(machine.index) == before
         assert (await store.search("lost")).results == ()

@@ -171,6 +171,28 @@ async def test_a_repeated_sequence_is_read_once(tmp_path: Path) -> None:
         assert seqs(await log.read("p", "s", reverse=True)) == [4, 3, 2, 1]
 
 
+async def test_a_hung_write_that_lands_late_takes_nothing_back(tmp_path: Path) -> None:
+    """It was given up, its sequence given to another entry, and then it came after all."""
+    late = line(3).replace(b'"n":3,"pad":"x', b'"n":7,"pad":"x')
+    late = make_line(3, 1, late[late.index(b"[") + 1 : late.rindex(b"]")])
+    stream_file(tmp_path, line(1) + line(2) + b"rot\n" + line(3) + line(4, 2) + late)
+    async with open_file_log(tmp_path) as log:
+        assert await log.last("p", "s") == 5
+        assert await log.recover("p", "s") == (5, ())
+        assert await log.append("p", "s", [{"n": 6}], expected=5) == 6
+        for limit in (1, 2, 100):
+            forward: list[int] = []
+            while len(forward) < 6:
+                after = forward[-1] if forward else 0
+                forward += seqs(await log.read("p", "s", after=after, limit=limit))
+            backward: list[int] = []
+            while len(backward) < 6:
+                before = backward[-1] if backward else None
+                backward += seqs(await log.read("p", "s", before=before, limit=limit, reverse=True))
+            assert forward == backward[::-1] == [1, 2, 3, 4, 5, 6]
+        assert gaps(await log.read("p", "s", reverse=True)) == [(None, None)]
+
+
 @pytest.mark.parametrize(
     ("content", "last"), [(b"", 0), (b"\n", 0), (line(1), 1)], ids=["empty", "blank", "header"]
 )

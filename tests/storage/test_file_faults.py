@@ -470,3 +470,33 @@ async def test_a_read_of_a_silent_device_ends(mock_clock: MockClock) -> None:
         with pytest.raises(StorageFailed, match="p/s: the device has not answered for 60 s"):
             await log.read("p", "s")
         assert await numbers(log) == [1]
+
+
+@pytest.mark.parametrize("call", ["state", "open_append"])
+async def test_a_call_that_comes_back_late_cuts_nothing(
+    tmp_path: Path, mock_clock: MockClock, call: str
+) -> None:
+    """A recovery goes on where it hung, long after another one has done its work."""
+    files = FaultyFiles(SYSTEM_FILES)
+    async with open_file_log(tmp_path, files=files) as log:
+        await log.create("p", {"s": [{"n": 1}]})
+        await log.recover("p", "s")
+        files.plan("sync_data", Fault.IO)
+        with pytest.raises(StreamBroken):
+            await log.append("p", "s", [{"n": "lost"}], expected=1)
+        files.plan(call, Fault.SILENT)
+        async with trio.open_nursery() as nursery:
+
+            async def recover() -> None:
+                with pytest.raises(StreamBroken, match="not answered"):
+                    await log.recover("p", "s")
+
+            nursery.start_soon(recover)
+            await silence(files)
+            mock_clock.jump(SYNC_SILENCE_S_MAX + 1)
+        assert await log.recover("p", "s") == (1, ())
+        assert await log.append("p", "s", [{"n": 2}], expected=1) == 2
+        files.release()
+    assert await no_thread_is_left()
+    async with open_file_log(tmp_path) as log:
+        assert await numbers(log) == [1, 2]

@@ -111,7 +111,7 @@ class FileLog(LogStorage):
 
     async def last(self, path: str, stream: str) -> int:
         found = await self._look(path, stream, last_batch)
-        return 0 if found is None else found[1].last
+        return 0 if found is None else found[1]
 
     async def recover(self, path: str, stream: str) -> tuple[int, tuple[Damage, ...]]:
         self._check_writable(path)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 from msgspec import Struct, field
 
 from vaala_storage.file.lines import BadLine, Batch
@@ -19,15 +21,26 @@ class Ask(Struct, frozen=True):
     reverse: bool
 
 
+class _Bad(Struct, frozen=True):
+    """Bad lines met since the last batch: what the first of them is, and how many they are."""
+
+    first: str = "no line holds these entries"
+    count: int = 0
+
+    def __add__(self, later: _Bad) -> _Bad:
+        return _Bad(self.first if self.count else later.first, self.count + later.count)
+
+    def __str__(self) -> str:
+        return self.first if self.count < 2 else f"{self.first} (and {self.count - 1} more lines)"
+
+
 class _Gathered(Struct):
     """What a page has so far."""
 
     limit: int
     entries: list[Stored] = field(default_factory=list[Stored])
     damage: list[Damage] = field(default_factory=list[Damage])
-    bad: list[str] = field(default_factory=list[str])
-    """Bad lines met since the last batch."""
-    bad_count: int = 0
+    bad: _Bad = _Bad()
     bytes: int = 0
 
     def batch(self, line: Line) -> tuple[Batch, list[Stored]] | None:
@@ -38,23 +51,17 @@ class _Gathered(Struct):
                 return None
             entries = batch.entries()
         except BadLine as error:
-            self.bad_count += 1
-            if self.bad_count == 1:
-                self.bad.append(f"line at byte {line.start}: {error}")
+            self.bad += _Bad(f"line at byte {line.start}: {error}", 1)
             return None
         return batch, [Stored(batch.first + index, entry) for index, entry in enumerate(entries)]
 
     def gap(self, first: int, last: int | None) -> None:
         """Note that entries are missing, or only that bad lines were there when none are."""
-        detail = self.bad[0] if self.bad else "no line holds these entries"
-        if self.bad_count > 1:
-            detail += f" (and {self.bad_count - 1} more lines)"
         if last is None or first <= last:
-            self.damage.append(Damage(first, last, detail))
-        elif self.bad:
-            self.damage.append(Damage(None, None, detail))
-        self.bad.clear()
-        self.bad_count = 0
+            self.damage.append(Damage(first, last, str(self.bad)))
+        elif self.bad.count:
+            self.damage.append(Damage(None, None, str(self.bad)))
+        self.bad = _Bad()
 
     def take(self, entries: list[Stored], line: Line) -> bool:
         """Add entries; tell whether some of them, or more after them, are beyond the page."""
@@ -85,8 +92,7 @@ def _forward(span: Span, ask: Ask) -> Page:
             continue
         batch, entries = found
         if batch.last < expected:  # before the page, or a second writer's repetition
-            page.bad.clear()
-            page.bad_count = 0
+            page.bad = _Bad()
             continue
         wanted = [
             stored
@@ -102,7 +108,7 @@ def _forward(span: Span, ask: Ask) -> Page:
         if ask.before is not None and batch.last + 1 >= ask.before:
             return page.page(more=False)
         expected = batch.last + 1
-    if page.bad:
+    if page.bad.count:
         page.gap(expected, None)
     return page.page(more=False)
 
@@ -114,12 +120,8 @@ def _backward(span: Span, ask: Ask) -> Page:
     if ask.before is not None:
         start, known = _start_of(span, ask.before)
         above = ask.before if known else None
-    for line in lines_backward(span, start):
-        found = page.batch(line)
-        if found is None:
-            continue
-        batch, entries = found
-        if above is not None and batch.first >= above:  # a second writer's repetition
+    for line, batch, entries in _backward_batches(page, lines_backward(span, start)):
+        if above is not None and batch.first >= above:  # a repetition
             continue
         wanted = [
             stored
@@ -131,16 +133,40 @@ def _backward(span: Span, ask: Ask) -> Page:
         lowest = max(batch.last, ask.after) + 1
         if above is not None:
             page.gap(lowest, above - 1)
-        elif page.bad:
+        elif page.bad.count:
             page.gap(lowest, None)
         if page.take(wanted, line):
             return page.page(more=True)
         above = batch.first
         if above <= ask.after + 1:
             return page.page(more=False)
-    if above is not None or page.bad:
+    if above is not None or page.bad.count:
         page.gap(ask.after + 1, None if above is None else above - 1)
     return page.page(more=False)
+
+
+def _backward_batches(
+    page: _Gathered, lines: Iterable[Line]
+) -> Iterator[tuple[Line, Batch, list[Stored]]]:
+    """Yield the batches of lines that come in reverse, but none that the one before it covers.
+
+    Read forward, the first line that holds a sequence counts; so it must here. With each batch
+    ``page.bad`` is what was met between it and the newer one.
+    """
+    newer: tuple[Line, Batch, list[Stored]] | None = None
+    bad_above = _Bad()  # between `newer` and what was yielded before it
+    for line in lines:
+        found = page.batch(line)
+        if found is None:
+            continue
+        bad_between, page.bad = page.bad, bad_above
+        if newer is not None and found[0].last < newer[1].last:
+            yield newer
+        newer, bad_above, page.bad = (line, *found), page.bad + bad_between, _Bad()
+    bad_below, page.bad = page.bad, bad_above
+    if newer is not None:
+        yield newer
+    page.bad += bad_below
 
 
 def _start_of(span: Span, seq: int) -> tuple[int, bool]:

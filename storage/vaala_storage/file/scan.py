@@ -131,13 +131,21 @@ def _first_batch(span: Span, middle: int, high: int) -> tuple[Line, Batch] | Non
     return None
 
 
-def last_batch(span: Span) -> tuple[Line, Batch] | None:
-    """Return the last batch that can be read, None when there is none."""
+def last_batch(span: Span) -> tuple[int, int] | None:
+    """Return where the last readable batch ends, in bytes and as a sequence; None: there is none.
+
+    A write that hung and was given up may land behind newer batches, so the batch before it is
+    asked too.
+    """
+    found: tuple[int, int] | None = None
     for line in lines_backward(span, span.end):
         try:
             batch = line.batch()
         except BadLine:
             continue
-        if batch is not None:
-            return line, batch
-    return None
+        if batch is None:
+            continue
+        if found is not None:
+            return found[0], max(found[1], batch.last)
+        found = line.end, batch.last
+    return found

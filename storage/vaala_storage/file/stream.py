@@ -19,7 +19,7 @@ from vaala_storage.file.handles import Handles
 from vaala_storage.file.lines import fits, make_line
 from vaala_storage.file.mapping import storage_error
 from vaala_storage.file.pool import Job, Pool
-from vaala_storage.file.stream_file import Moved, Position, StreamFile
+from vaala_storage.file.stream_file import Lease, Moved, Position, StreamFile
 from vaala_storage.file.waiter import Waiter
 from vaala_storage.file.watch import Watch
 from vaala_storage.limits import READS_AGAIN_MAX, SYNC_SILENCE_S_MAX
@@ -37,6 +37,7 @@ class Stream:
         self._waiting: deque[Waiter] = deque()
         self._batch: list[Waiter] = []
         self._job: Job | None = None
+        self._lease = Lease()
         self._at_rest: trio.Event | None = None
         self._broken: str | None = None
 
@@ -62,10 +63,10 @@ class Stream:
         await self.idle()
         position = self.position if self._broken is not None else None
 
-        def work() -> tuple[Position, tuple[Damage, ...]]:
+        def work(lease: Lease) -> tuple[Position, tuple[Damage, ...]]:
             if position is not None:
-                self.file.roll_back(position)
-            return self.file.load()
+                self.file.roll_back(lease, position)
+            return self.file.load(lease)
 
         self._handles.drop(self)
         job = self._start(work, self._recovered)
@@ -92,6 +93,7 @@ class Stream:
     def silent(self) -> None:
         """Give up the job in flight: it is taken for failed, and its thread for lost."""
         assert self._job is not None
+        self._lease.ended = True
         self._pool.abandon(self._job)
         self._job = None
         self._break(self._silence)
@@ -108,7 +110,7 @@ class Stream:
             self._at_rest.set()
             self._at_rest = None
 
-    def _start(self, work: Callable[[], Any], done: Callable[[Job], None]) -> Job:
+    def _start(self, work: Callable[[Lease], Any], done: Callable[[Job], None]) -> Job:
         def settled(job: Job) -> None:
             if job is not self._job:  # it was silent, its waiters have been told
                 self._handles.close(job.value if isinstance(job.value, int) else None)
@@ -119,7 +121,8 @@ class Stream:
             self._rested()
             self._advance()
 
-        self._job = self._pool.submit(work, settled)
+        self._lease = lease = Lease()
+        self._job = self._pool.submit(lambda: work(lease), settled)
         self._watch.begin(self)
         return self._job
 
@@ -140,7 +143,8 @@ class Stream:
         handle = self._handles.take(self)
         after = Position(position.end + len(line), self._batch[-1].last)
         self._start(
-            lambda: self.file.flush(handle, position, line), lambda job: self._flushed(job, after)
+            lambda lease: self.file.flush(lease, handle, position, line),
+            lambda job: self._flushed(job, after),
         )
 
     def _next_batch(self, position: Position) -> list[Waiter]:

@@ -31,6 +31,24 @@ class Moved(Exception):
     """The file is not where memory left it: another writer, or it was removed."""
 
 
+class GivenUp(Exception):
+    """Nobody waits for this job any more, and others may have changed the file since."""
+
+
+class Lease:
+    """A job's right to change the file; it ends when the job is given up as silent.
+
+    A call that comes back after a minute must not cut what was appended meanwhile.
+    """
+
+    def __init__(self) -> None:
+        self.ended = False
+
+    def check(self) -> None:
+        if self.ended:
+            raise GivenUp
+
+
 class StreamFile(Struct, frozen=True):
     layout: Layout
     path: str
@@ -53,7 +71,7 @@ class StreamFile(Struct, frozen=True):
     def filename(self) -> str:
         return f"{self.directory}/{self.name}{SUFFIX}"
 
-    def load(self) -> tuple[Position, tuple[Damage, ...]]:
+    def load(self, lease: Lease) -> tuple[Position, tuple[Damage, ...]]:
         """Find the end of the stream and cut what is torn behind it; raises `NotFound`.
 
         What is found is made durable: the process that wrote it may have been killed before its
@@ -69,10 +87,11 @@ class StreamFile(Struct, frozen=True):
         try:
             size = self.files.state(handle).size
             found = last_batch(Span(self.files, handle, size))
-            position = Position(0, 0) if found is None else Position(found[0].end, found[1].last)
+            position = Position(0, 0) if found is None else Position(*found)
             kept = None
             if position.end < size:
                 kept = self._keep(handle, position.end, size)
+                lease.check()
                 self.files.truncate(handle, position.end)
             self.files.sync_data(handle)
         finally:
@@ -83,7 +102,7 @@ class StreamFile(Struct, frozen=True):
         detail = f"{size - position.end} torn bytes at byte {position.end}, kept in {kept}"
         return position, (Damage(position.last + 1, None, detail),)
 
-    def roll_back(self, position: Position) -> None:
+    def roll_back(self, lease: Lease, position: Position) -> None:
         """Remove what a failed append left behind ``position``; `load` comes after it.
 
         After a failed sync the system may show bytes that the device does not hold and report the
@@ -96,11 +115,12 @@ class StreamFile(Struct, frozen=True):
             return
         try:
             if self.files.state(handle).size > position.end:
+                lease.check()
                 self.files.truncate(handle, position.end)
         finally:
             self.files.close(handle)
 
-    def flush(self, handle: int | None, position: Position, line: bytes) -> int:
+    def flush(self, lease: Lease, handle: int | None, position: Position, line: bytes) -> int:
         """Write a line at the end and return, once it is durable, the open handle.
 
         ``handle`` is this call's until it returns it; on an error it has been closed.
@@ -111,7 +131,8 @@ class StreamFile(Struct, frozen=True):
             state = self.files.state(handle)
             if state.size != position.end or state.links == 0:
                 raise Moved
-            self._write(handle, position, line)
+            lease.check()
+            self._write(lease, handle, position, line)
             self._sync(handle, position)
         except BaseException:
             with contextlib.suppress(OSError):
@@ -127,17 +148,18 @@ class StreamFile(Struct, frozen=True):
         except OSError as error:
             raise storage_error(error, self.label) from error
 
-    def _write(self, handle: int, position: Position, line: bytes) -> None:
+    def _write(self, lease: Lease, handle: int, position: Position, line: bytes) -> None:
         try:
             written = self.files.write(handle, line)
         except OSError as error:
-            self._undo(handle, position)
+            self._undo(lease, handle, position)
             raise storage_error(error, self.label) from error
         if written < len(line):
-            self._undo(handle, position)
+            self._undo(lease, handle, position)
             raise StorageFull(f"{self.label}: {written} of {len(line)} bytes could be written")
 
-    def _undo(self, handle: int, position: Position) -> None:
+    def _undo(self, lease: Lease, handle: int, position: Position) -> None:
+        lease.check()
         try:
             self.files.truncate(handle, position.end)
             if not position.exists:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from vaala.dao.entries import Entry, merged
-from vaala.dao.limits import PROBE_ENTRIES
+from vaala.dao.limits import PROBE_ENTRIES, READ_CHUNK_ENTRIES
 from vaala.dao.walk import Stream, Walk
 from vaala_protocol.base import Malformed
 from vaala_protocol.items import Item, decode_item
@@ -95,7 +95,7 @@ async def locate(stream: Stream, at: int) -> tuple[int, int | None]:
     """
     low, high = 0, None
     end = await stream.log.last(stream.path, stream.name) + 1
-    while end - low > PROBE_ENTRIES:
+    while end - low > READ_CHUNK_ENTRIES // 2:  # less than what is read then anyway
         middle = (low + end) // 2
         met = await _first_item(stream, middle, end)
         if met is None:

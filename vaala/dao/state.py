@@ -274,6 +274,8 @@ def _started(head: Head, item: ToolCall) -> dict[str, Any]:
             return {"commands": (*head.commands, command)}
         case AgentDetails(action="spawn", session_id=str(child)) if item.state == "done":
             return {"children": {**head.children, child: str(item.at)}}
+        case AgentDetails(action="wait", session_id=str(child)) if item.state == "done":
+            return {"children": {k: v for k, v in head.children.items() if k != child}}
         case _:
             return {}
 

@@ -23,8 +23,9 @@ from vaala_storage.staged import StagedStorage
 class Machine:
     """What is left when the runtime is gone: its files and its index."""
 
-    def __init__(self) -> None:
-        self.files = FaultyFiles(MemoryFiles())
+    def __init__(self, random: Random | None = None) -> None:
+        """``random`` draws faults once ``files.rate`` is set."""
+        self.files = FaultyFiles(MemoryFiles(), random=random)
         self.index = StagedStorage(namespaces=NAMESPACES)
         self.db = IndexDb()
 

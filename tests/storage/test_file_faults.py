@@ -1,16 +1,15 @@
-"""A device that is full, fails or goes silent: what a caller is told, and what is left."""
+"""A device that is full or fails: what a caller is told, and what is left."""
 
 from __future__ import annotations
 
 import shutil
-import threading
 from collections.abc import AsyncGenerator
 from pathlib import Path
 from random import Random
 
 import pytest
 import trio
-from trio.testing import MockClock, wait_all_tasks_blocked
+from trio.testing import wait_all_tasks_blocked
 
 from tests.storage.file_helpers import Outcomes, one_append, queued_behind_a_sync, silence
 from vaala_storage import (
@@ -27,7 +26,6 @@ from vaala_storage import (
 from vaala_storage.faults import Fault, FaultyFiles, MemoryFiles
 from vaala_storage.file import FileLog, open_file_blobs, open_file_log
 from vaala_storage.file.system import SYSTEM_FILES
-from vaala_storage.limits import SYNC_SILENCE_S_MAX, SYNC_THREADS_MAX
 
 FULL = [Fault.FULL, Fault.QUOTA, Fault.SHORT]
 
@@ -228,75 +226,6 @@ async def test_a_conflict_is_told_only_when_what_it_conflicts_with_is_durable(
         assert str(outcomes[0]) == "p/s: expected last sequence 0, it is 1"
 
 
-@pytest.mark.parametrize("kind", ["memory", "system"])
-async def test_a_silent_sync_is_taken_for_failed(
-    tmp_path: Path, mock_clock: MockClock, kind: str
-) -> None:
-    files = FaultyFiles(MemoryFiles() if kind == "memory" else SYSTEM_FILES)
-    outcomes: Outcomes = {}
-    async with open_file_log(tmp_path, files=files) as log, trio.open_nursery() as nursery:
-        await log.create("p", {"s": [{"n": 1}]})
-        await log.recover("p", "s")
-        files.plan("sync_data", Fault.SILENT)
-        nursery.start_soon(one_append, log, [{"n": 2}], 1, outcomes)
-        await silence(files)
-        nursery.start_soon(one_append, log, [{"n": 3}], 2, outcomes)
-        # A silent stream holds up no other.
-        assert await log.append("p", "t", [{"n": 1}], expected=0) == 1
-        mock_clock.jump(SYNC_SILENCE_S_MAX - 0.1)
-        await wait_all_tasks_blocked()
-        assert outcomes == {}
-        mock_clock.jump(0.2)
-        await wait_all_tasks_blocked()
-        assert isinstance(outcomes[1], StreamBroken)
-        assert isinstance(outcomes[2], StreamBroken)
-        assert "not answered for 10 s" in str(outcomes[1])
-        with pytest.raises(StreamBroken):
-            await log.append("p", "s", [{"n": 2}], expected=1)
-        assert await log.recover("p", "s") == (1, ())
-        assert await log.append("p", "s", [{"n": 2}], expected=1) == 2
-        files.release()
-    assert await no_thread_is_left()
-
-
-async def test_silent_threads_are_replaced(tmp_path: Path, mock_clock: MockClock) -> None:
-    """All threads hang, and more appends wait for one; afterwards there are threads again."""
-    files = FaultyFiles(SYSTEM_FILES)
-    streams = [f"lost{index}" for index in range(SYNC_THREADS_MAX + 5)]
-    told: list[str] = []
-
-    async def lose(log: FileLog, stream: str) -> None:
-        with pytest.raises(StreamBroken, match=stream):
-            await log.append("p", stream, [{"n": 1}], expected=0)
-        told.append(stream)
-
-    async with open_file_log(tmp_path, files=files) as log:
-        await log.create("p", {"s": []})
-        async with trio.open_nursery() as nursery:
-            for _ in range(SYNC_THREADS_MAX):
-                files.plan("sync_data", Fault.SILENT)
-            for stream in streams:
-                nursery.start_soon(lose, log, stream)
-            for _ in range(SYNC_THREADS_MAX):
-                await silence(files)
-            mock_clock.jump(SYNC_SILENCE_S_MAX + 1)
-        assert sorted(told) == sorted(streams)
-        for stream in ("s", "t", "u"):
-            assert await log.append("p", stream, [{"n": 1}], expected=0) == 1
-        files.release()
-        assert await log.recover("p", streams[0]) == (0, ())
-        assert await log.append("p", streams[0], [{"n": 1}], expected=0) == 1
-    assert await no_thread_is_left()
-
-
-async def no_thread_is_left() -> bool:
-    """Tell whether the threads of all stores that were opened end."""
-    threads = [each for each in threading.enumerate() if each.name.startswith("vaala-")]
-    for thread in threads:
-        await trio.to_thread.run_sync(thread.join, 10)
-    return not any(thread.is_alive() for thread in threads)
-
-
 async def test_a_cancel_ends_only_the_waiting(tmp_path: Path) -> None:
     """What began goes on behind the cancelled call, what had not begun never happens."""
     files = FaultyFiles(SYSTEM_FILES)
@@ -445,58 +374,3 @@ async def test_a_path_made_anew_behind_our_back(tmp_path: Path) -> None:
         await log.create("p", {"s": [{"n": 1, "x": "x" * 99}, {"n": 2}]})
         assert await numbers(log) == [1, 2]
         assert await log.append("p", "s", [{"n": 3}], expected=2) == 3
-
-
-async def test_a_read_of_a_silent_device_can_be_cancelled(tmp_path: Path) -> None:
-    files = FaultyFiles(SYSTEM_FILES)
-    async with open_file_log(tmp_path, files=files) as log:
-        await log.create("p", {"s": [{"n": 1}]})
-        files.plan("read", Fault.SILENT)
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(numbers, log)
-            await silence(files)
-            nursery.cancel_scope.cancel()
-        assert await numbers(log) == [1]
-        files.release()
-    assert await no_thread_is_left()
-
-
-async def test_a_read_of_a_silent_device_ends(mock_clock: MockClock) -> None:
-    mock_clock.autojump_threshold = 0
-    files = FaultyFiles(MemoryFiles())
-    async with open_file_log("/data", files=files) as log:
-        await log.create("p", {"s": [{"n": 1}]})
-        files.plan("read", Fault.SILENT)
-        with pytest.raises(StorageFailed, match="p/s: the device has not answered for 60 s"):
-            await log.read("p", "s")
-        assert await numbers(log) == [1]
-
-
-@pytest.mark.parametrize("call", ["state", "open_append"])
-async def test_a_call_that_comes_back_late_cuts_nothing(
-    tmp_path: Path, mock_clock: MockClock, call: str
-) -> None:
-    """A recovery goes on where it hung, long after another one has done its work."""
-    files = FaultyFiles(SYSTEM_FILES)
-    async with open_file_log(tmp_path, files=files) as log:
-        await log.create("p", {"s": [{"n": 1}]})
-        await log.recover("p", "s")
-        files.plan("sync_data", Fault.IO)
-        with pytest.raises(StreamBroken):
-            await log.append("p", "s", [{"n": "lost"}], expected=1)
-        files.plan(call, Fault.SILENT)
-        async with trio.open_nursery() as nursery:
-
-            async def recover() -> None:
-                with pytest.raises(StreamBroken, match="not answered"):
-                    await log.recover("p", "s")
-
-            nursery.start_soon(recover)
-            await silence(files)
-            mock_clock.jump(SYNC_SILENCE_S_MAX + 1)
-        assert await log.recover("p", "s") == (1, ())
-        assert await log.append("p", "s", [{"n": 2}], expected=1) == 2
-        files.release()
-    assert await no_thread_is_left()
-    async with open_file_log(tmp_path) as log:
-        assert await numbers(log) == [1, 2]

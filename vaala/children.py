@@ -29,7 +29,7 @@ class Children:
 
     def __init__(self, parent: Session) -> None:
         self._parent = parent
-        self._table: Table[Session] = Table(parent.children, self._open)
+        self._table: Table[Session] = Table(parent.children, self._open, parent.child_crashed)
 
     def __len__(self) -> int:
         return len(self._table)
@@ -47,6 +47,13 @@ class Children:
 
     def _turn_done(self, child: Session, result: TurnResult) -> None:
         self._parent.report(ChildDone(child.id, result.turn, result.text))
+
+    def close_settled(self) -> None:
+        """Close children that are at rest and whose result was taken."""
+        known = self._parent.state.head.children
+        for child in self._table:
+            if child.id not in known and not child.busy:
+                child.stop()
 
     async def get(self, session_id: str) -> Session:
         return await self._table.get(session_id)

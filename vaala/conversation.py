@@ -25,7 +25,7 @@ from vaala.waits import WaitGraph
 from vaala_executors.errors import ExecutorError
 from vaala_executors.workspace import Executor, Workspace
 from vaala_protocol.errors import BadRequest, NotDurable
-from vaala_protocol.events import ConversationChanged
+from vaala_protocol.events import ConversationChanged, SessionClosed
 from vaala_protocol.items import Approval
 from vaala_protocol.state import ConversationInfo, ConversationStatus, Location, Snapshot
 from vaala_storage.errors import StorageError
@@ -84,7 +84,7 @@ class Conversation(Actor):
         return replace(self.log.record, status=self._status)
 
     async def opened(self) -> None:
-        self._roots = Table(self.children, self._open_root)
+        self._roots = Table(self.children, self._open_root, self._root_crashed)
         await self._roots.get(self.id)
 
     async def closing(self) -> None:
@@ -97,6 +97,11 @@ class Conversation(Actor):
     async def _open_root(self, session_id: str) -> AsyncGenerator[Session]:
         async with Session.open(self, session_id, depth=1) as session:
             yield session
+
+    def _root_crashed(self, session_id: str, error: Exception) -> None:
+        reason = f"it crashed: {error!r}"
+        self.stream.publish(SessionClosed(session_id=session_id, reason=reason))
+        self.session_changed()
 
     async def handle(self, command: Any) -> Any:
         match command:

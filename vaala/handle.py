@@ -6,7 +6,7 @@ is next asked for something.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
@@ -23,20 +23,15 @@ from vaala.requests import (
     WithdrawInput,
 )
 from vaala.stream import Subscription
-from vaala.stream import Update as StreamUpdate
 from vaala_protocol.content import Content, TextContent
-from vaala_protocol.errors import NotPending, Stopping
-from vaala_protocol.events import ItemChanged, TurnChanged
+from vaala_protocol.errors import NotFound, NotPending
 from vaala_protocol.ids import new_id
-from vaala_protocol.items import Item, UserMessage
 from vaala_protocol.settings import Settings
 from vaala_protocol.state import (
     ConversationInfo,
     Delivery,
     InputInfo,
     Location,
-    Snapshot,
-    TurnInfo,
     UserInput,
 )
 
@@ -60,14 +55,15 @@ class ConversationHandle:
     ) -> TurnResult:
         """Send a prompt and wait for its turn to end.
 
-        The turn may be completed, failed or interrupted: see ``result.turn``. Cancel: only stops
-        waiting; use `interrupt` to end the turn.
+        The turn may be completed, failed or interrupted: see ``result.turn``. Raises `NotPending`
+        when the message was withdrawn before a turn took it, `Stopping` when the conversation was
+        closed. Cancel: only stops waiting; use `interrupt` to end the turn.
         """
-        async with self.subscribe() as updates:
-            sent = await self.send(prompt, settings=settings)
-            turn = await _turn_of(updates, sent.id)
+        client_id = new_id()
         root = await self._root()
-        return await root.result_of(turn)
+        with root.expected.expect(client_id) as turn:
+            await self.send(prompt, client_id=client_id, settings=settings)
+            return await turn.wait()
 
     async def send(
         self,
@@ -149,10 +145,20 @@ class ConversationHandle:
         )
 
     async def items(
-        self, *, before: int | None = None, after: int | None = None, limit: int = 50
+        self,
+        *,
+        before: int | None = None,
+        after: int | None = None,
+        limit: int = 50,
+        session_id: str | None = None,
     ) -> ItemPage:
-        """Return a page of the transcript, oldest first, by place (``at``)."""
-        return await (await self._root()).log.items(before=before, after=after, limit=limit)
+        """Return a page of a session's transcript (the root's by default), by place (``at``)."""
+        conversation = await self._runtime.conversation(self.id)
+        root = await conversation.root()
+        session = root if session_id is None else conversation.sessions.get(session_id)
+        if session is None:
+            raise NotFound(f"no session {session_id} is open in conversation {self.id}")
+        return await session.log.items(before=before, after=after, limit=limit)
 
     @asynccontextmanager
     async def subscribe(self) -> AsyncGenerator[Subscription]:
@@ -163,32 +169,3 @@ class ConversationHandle:
 
     async def _root(self) -> Session:
         return await (await self._runtime.conversation(self.id)).root()
-
-
-async def _turn_of(updates: AsyncIterator[StreamUpdate], input_id: str) -> TurnInfo:
-    """Return the ended turn that took an input; raises `BadRequest` when it was withdrawn."""
-    turn_id: str | None = None
-    async for update in updates:
-        items, turns = _news(update)
-        for item in items:
-            if isinstance(item, UserMessage) and item.input_id == input_id:
-                turn_id = item.turn_id
-        for turn in turns:
-            if turn.id == turn_id and turn.state != "running":
-                return turn
-    raise Stopping("the conversation closed before the turn ended")
-
-
-def _news(update: StreamUpdate) -> tuple[Sequence[Item], Sequence[TurnInfo]]:
-    match update:
-        case Snapshot(sessions=sessions):
-            items = [item for session in sessions for item in session.items]
-            return items, [session.turn for session in sessions if session.turn is not None]
-        case _:
-            match update.event:
-                case ItemChanged(item=item):
-                    return [item], []
-                case TurnChanged(turn=turn):
-                    return [], [turn]
-                case _:
-                    return [], []

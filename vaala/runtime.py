@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 
@@ -82,6 +83,8 @@ class Runtime:
         if self._stopping:
             raise Stopping("the runtime is closing")
         now = now_ms()
+        if directory and executor == "local":
+            directory = _absolute(directory)
         locations = (Location(executor=executor, directory=directory),) if directory else ()
         info = ConversationInfo(
             id=new_id(), created_at=now, updated_at=now, title=scrub(title),
@@ -137,3 +140,8 @@ class Runtime:
             async with trio.open_nursery() as nursery:
                 for conversation in self._table:
                     nursery.start_soon(self._table.close, conversation.id)
+
+
+def _absolute(directory: str) -> str:
+    """Return a path of this machine as it is from now on, whatever the process's directory."""
+    return os.path.abspath(os.path.expanduser(directory))

@@ -19,6 +19,7 @@ from vaala.command_news import CommandNews
 from vaala.dao.session_log import SessionLog
 from vaala.dao.state import SessionState
 from vaala.definitions import Surroundings
+from vaala.expectations import Expectations
 from vaala.live import LiveParts
 from vaala.models.base import Model
 from vaala.recorder import Recorder
@@ -45,9 +46,9 @@ from vaala.requests import (
 from vaala.session_files import SessionFiles
 from vaala.session_view import RecentItems, read_last_words
 from vaala.tools.commands import SessionCommands
-from vaala.turn import Turn
+from vaala.turn import Turn, new_turn
 from vaala.waits import Waits
-from vaala_protocol.errors import BadRequest, NotDurable
+from vaala_protocol.errors import BadRequest, NotDurable, NotPending, Stopping
 from vaala_protocol.events import (
     Event,
     ItemChanged,
@@ -96,6 +97,7 @@ class Session(Actor):
         self.files = SessionFiles(around.log.blobs, self.state.head.reads)
         self.turn: Turn | None = None
         self.used_at = trio.current_time()
+        self.expected = Expectations()
         self._done = done
         self._recorder = Recorder(session_log, self._publish_change)
         self._unsaved: str | None = None
@@ -137,6 +139,7 @@ class Session(Actor):
             yield session
         finally:
             del around.sessions[session.id]
+            session.expected.fail(Stopping(f"{session} was closed before the turn ended"))
             session.publish(SessionClosed(session_id=session.id))
 
     async def opened(self) -> None:
@@ -157,6 +160,8 @@ class Session(Actor):
 
     def tick(self, now: float) -> None:
         """Give back memory that an idle session does not need; called now and then."""
+        if self._children is not None:
+            self._children.close_settled()
         if self.turn is None and now - self.used_at > limits.HISTORY_KEPT_S:
             self.history = None
             if not self.around.stream.watched:
@@ -193,8 +198,7 @@ class Session(Actor):
             case EditInput(input_id=input_id, content=content):
                 return await self._change_input(*inputs.edited(self.state, input_id, content))
             case WithdrawInput(input_id=input_id):
-                old = inputs.find_waiting(self.state, input_id)
-                return await self._change_input(old, replace(old, state="withdrawn"))
+                return await self._withdraw(input_id)
             case MoveInput(input_id=input_id, before=before):
                 return await self._write(inputs.moved(self.state, input_id, before), keep=False)
             case Resume():
@@ -235,6 +239,12 @@ class Session(Actor):
         await self._write([input_change(self.id, new, old)], keep=False)
         return new
 
+    async def _withdraw(self, input_id: str) -> InputInfo:
+        old = inputs.find_waiting(self.state, input_id)
+        new = await self._change_input(old, replace(old, state="withdrawn"))
+        self.expected.settle((old.client_id,), NotPending(f"input {input_id} was withdrawn"))
+        return new
+
     async def _begin_turn(self, pending: Sequence[InputInfo]) -> None:
         """Release what is held and start a turn with what comes first, in one append."""
         released = [replace(waiting, state="waiting") for waiting in pending]
@@ -248,18 +258,11 @@ class Session(Actor):
             return await self._write(changes, keep=False)
         agent = self.around.definitions.agent(self.info.agent)
         settings = self.state.head.settings.over(agent.settings)
-        if (own := taken[-1].settings) is not None:
-            settings = own.over(settings)
-        info = TurnInfo(
-            id=new_id(),
-            state="running",
-            started_at=now_ms(),
-            settings=settings,
-            instance=self.around.definitions.instance,
-        )
+        info = new_turn(taken[-1].settings, settings, self.around.definitions.instance)
         took, items = inputs.consumed(self.state, taken, self.next_at, turn_id=info.id, step=1)
         await self._write([*changes, turn_change(self.id, info), *took], keep=False)
         self.turn = Turn(self, agent, info, items)
+        self.turn.takes(taken)
         self._at_rest = trio.Event()
         self.around.session_changed()
         self.spawn(self._run_turn, self.turn)
@@ -277,6 +280,8 @@ class Session(Actor):
         )
         if changes:
             await self._write(changes, keep=False)
+        if self.turn is not None:
+            self.turn.takes(taken)
         return items
 
     async def _finish(self, finish: Finish) -> tuple[Item, ...]:
@@ -307,6 +312,7 @@ class Session(Actor):
                 await self._write([self._checkpoint()], keep=False)
         if self._done is not None:
             self._done(self, turn.result)
+        self.expected.settle(turn.answers, turn.result)
         await self._go_on()
         if self.turn is None:
             self._at_rest.set()
@@ -420,6 +426,9 @@ class Session(Actor):
             return known
         return TurnResult(turn, await read_last_words(self.log, turn.id))
 
+    def child_crashed(self, session_id: str, error: Exception) -> None:
+        self.publish(SessionClosed(session_id=session_id, reason=f"it crashed: {error!r}"))
+
     def next_at(self) -> int:
         """Return the next place; synchronous, so that places are given in order of appearance."""
         self._last_at += 1
@@ -436,8 +445,8 @@ class Session(Actor):
         return await read_history(model, self.log.history(self.state.head.context_from), turn_id)
 
     def mode_for(self, turn: Turn) -> Mode:
-        """Return the mode in force: a change applies at once, an override lasts its turn."""
-        return self.state.head.settings.mode or turn.info.settings.mode or "ask"
+        """Return the mode in force: an override lasts its turn, a change applies at once."""
+        return turn.own_mode or self.state.head.settings.mode or turn.info.settings.mode or "ask"
 
     async def _write(self, changes: Sequence[Change], *, keep: bool) -> None:
         try:

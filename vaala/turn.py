@@ -8,7 +8,7 @@ in one append; the next turn of the session begins after that.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from random import Random
 from typing import TYPE_CHECKING, Literal
@@ -39,8 +39,8 @@ from vaala.tools.registry import ToolSet
 from vaala_protocol.errors import NotDurable, Refused
 from vaala_protocol.ids import new_id
 from vaala_protocol.items import AssistantMessage, Item, ModelError, ToolCall
-from vaala_protocol.settings import StopReason, Usage
-from vaala_protocol.state import StepInfo, TurnInfo, TurnState
+from vaala_protocol.settings import Mode, Settings, StopReason, Usage
+from vaala_protocol.state import InputInfo, StepInfo, TurnInfo, TurnState
 
 if TYPE_CHECKING:
     from vaala.session import Session
@@ -72,6 +72,10 @@ class Turn:
         """Items of the open step, as they are or are about to be in the log."""
         self.hold: set[str] = set()
         """Inputs that are held when this turn ends, since they waited when it was interrupted."""
+        self.own_mode: Mode | None = None
+        """The mode that a message of it asked for, whatever the session's is."""
+        self.answers: set[str] = set()
+        """Client ids of the messages that it took."""
         self.spawned: set[str] = set()
         """Child sessions whose running turns end with this one when it is interrupted."""
         self.closing = False
@@ -94,6 +98,13 @@ class Turn:
     @property
     def id(self) -> str:
         return self.info.id
+
+    def takes(self, inputs: Iterable[InputInfo]) -> None:
+        """These inputs are part of the turn now."""
+        for taken in inputs:
+            self.answers.add(taken.client_id)
+            if taken.settings is not None:
+                self.own_mode = taken.settings.mode or self.own_mode
 
     def interrupt(self, by: By) -> bool:
         """End the turn at once; True when that is under way. Safe to repeat."""
@@ -389,6 +400,17 @@ def _interrupted(by: By, agent: AgentDefinition) -> Ending:
         case _:
             text = "Interrupted."
     return Ending("interrupted", "interrupted", text)
+
+
+def new_turn(own: Settings | None, session: Settings, instance: str) -> TurnInfo:
+    """Return a turn that begins now; ``own`` are the settings that its message asked for."""
+    return TurnInfo(
+        id=new_id(),
+        state="running",
+        started_at=now_ms(),
+        settings=own.over(session) if own else session,
+        instance=instance,
+    )
 
 
 def _ending_of(answer: Answer) -> Ending:

@@ -75,6 +75,7 @@ class Actor:
         self._childless = False
         self._ended = False
         self._stopped = trio.Event()
+        self._closing = trio.Event()
         self._deadline = -math.inf
         self._loop_scope = trio.CancelScope(shield=True)
         self._nursery: trio.Nursery | None = None
@@ -191,6 +192,9 @@ class Actor:
             self.stop()
             self._deadline = trio.current_time() + limits.SHUTDOWN_S
             children.cancel_scope.deadline = self._deadline
+            # What has begun may still start a child, which `closing` then ends with the others.
+            with trio.CancelScope(deadline=self._deadline, shield=True):
+                await self._closing.wait()
 
     def _leave(self) -> None:
         """The children have ended: let the loop serve what they have sent, and return.
@@ -221,9 +225,11 @@ class Actor:
                 while not self._stopping:
                     await self._next()
                 await self.closing()
+                self._closing.set()
                 while self._reports or not self._childless:
                     await self._next()
         finally:
+            self._closing.set()
             self._abandon()
 
     async def _next(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from random import Random
+from typing import Any
 
 import pytest
 import trio
@@ -152,6 +153,15 @@ async def test_a_stopping_actor_does_not_tear_the_work_it_has_begun(
     assert answers == echo.said == ["slow disk"]
 
 
+class Slow(Echo):
+    """Writes something down before it starts a child, as a session does."""
+
+    async def handle(self, command: Any) -> Any:
+        if isinstance(command, Start):
+            await trio.sleep(3)
+        return await super().handle(command)
+
+
 async def test_work_that_never_ends_is_cancelled_at_the_deadline(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
@@ -162,8 +172,26 @@ async def test_work_that_never_ends_is_cancelled_at_the_deadline(
         await trio.testing.wait_all_tasks_blocked()
         began = trio.current_time()
         echo.stop()
-    assert trio.current_time() - began == pytest.approx(limits.SHUTDOWN_S)
+    took_s = trio.current_time() - began
+    assert took_s == pytest.approx(limits.SHUTDOWN_S + limits.LAST_WORDS_S)
     assert echo.said == []
+
+
+@pytest.mark.parametrize("how", ["stop", "cancel"])
+async def test_a_child_that_the_last_request_starts_is_ended_like_the_others(
+    autojump_clock: trio.testing.MockClock, how: str
+) -> None:
+    echo = Slow()
+    heard: list[str] = []
+    async with trio.open_nursery() as nursery:
+        run = _Run(echo)
+        await nursery.start(run.serve)
+        nursery.start_soon(echo.ask, Start(_bound(_last_words, echo, "words", heard, 0.5)))
+        await trio.testing.wait_all_tasks_blocked()
+        run.end(how)
+    assert run.errors == []
+    assert heard == ["words"]
+    assert echo.said == ["words", "words, reported"]
 
 
 async def test_stubborn_children_are_cancelled_at_the_deadline_and_heard(
@@ -203,29 +231,34 @@ async def test_outside_requests_are_refused_while_children_end(
     assert echo.said == ["words", "words, reported"]
 
 
-async def test_a_last_report_may_ask_for_a_child_that_is_not_started_any_more(
-    autojump_clock: trio.testing.MockClock,
-) -> None:
-    echo = Echo()
-    began: list[str] = []
+def test_a_last_report_may_ask_for_one_more_child() -> None:
+    """It is started and cancelled, or, when the others have ended, not started: no crash."""
+    began: list[int] = []
 
-    async def too_late() -> None:
-        began.append("too late")
+    async def test(random: Random) -> None:
+        echo = Echo()
 
-    async def child() -> None:
-        try:
+        async def too_late() -> None:
+            began.append(1)
             await trio.sleep_forever()
-        finally:
-            echo.report(Start(too_late))
 
-    async with trio.open_nursery() as nursery:
-        run = _Run(echo)
-        await nursery.start(run.serve)
-        await echo.ask(Start(child))
-        await trio.testing.wait_all_tasks_blocked()
-        run.end("stop")
-    assert run.errors == []
-    assert began == []
+        async def child() -> None:
+            try:
+                await trio.sleep_forever()
+            finally:
+                echo.report(Start(too_late))
+
+        async with trio.open_nursery() as nursery:
+            run = _Run(echo)
+            await nursery.start(run.serve)
+            for _ in range(random.randint(1, 3)):
+                await echo.ask(Start(child))
+            await trio.testing.wait_all_tasks_blocked()
+            run.end(random.choice(("stop", "cancel")))
+        assert run.errors == []
+
+    run_seeds(test, 100)
+    assert began, "some were started"
 
 
 async def test_a_crash_answers_everybody_and_names_the_bug(

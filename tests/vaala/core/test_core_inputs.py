@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from itertools import count
 from random import Random
 
@@ -10,6 +11,7 @@ import pytest
 from tests.vaala.core.states import ID, apply, ended, folded, queued, result, waiting
 from vaala import inputs, limits
 from vaala.changes import Change, input_change, replace
+from vaala.dao.state import SessionState
 from vaala.requests import Send
 from vaala_protocol.base import encode
 from vaala_protocol.content import FileContent, ImageContent, TextContent
@@ -225,7 +227,14 @@ def test_any_use_of_the_queue_takes_each_input_once_and_folds_alike() -> None:
         assert folded(log) == state, f"seed {seed}"
 
 
-def _some_change(random, state, number, next_at, taken, gone) -> list[Change]:  # type: ignore[no-untyped-def] # locals of the test above
+def _some_change(
+    random: Random,
+    state: SessionState,
+    number: Iterator[int],
+    next_at: Callable[[], int],
+    taken: list[str],
+    gone: set[str],
+) -> list[Change]:
     waits = list(state.queue.values())
     match random.randrange(8):
         case 0 | 1 | 2:
@@ -247,7 +256,8 @@ def _some_change(random, state, number, next_at, taken, gone) -> list[Change]:  
             if random.random() < 0.5:
                 return inputs.moved(state, one.id, other)
             if random.random() < 0.5:
-                return [input_change(ID, inputs.edited(state, one.id, one.source.content)[1], one)]
+                words = (TextContent(text="edited"),)
+                return [input_change(ID, inputs.edited(state, one.id, words)[1], one)]
             gone.add(one.id)
             return [input_change(ID, replace(one, state="withdrawn"), one)]
     taken += names(chosen)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
@@ -19,35 +19,37 @@ COUNTS = {
 """How many cases each kind of failure has."""
 
 HEAD = re.compile(r"- ([A-Z]\d+-\d+): \S.*")
-TEST = re.compile(r"  - (tests/\S+\.py)::(test_\w+)")
+FILE = re.compile(r"  - (tests/\S+\.py)")
+TEST = re.compile(r"    - (test_\w+)")
 REASON = re.compile(r"  - later: \S.*")
 
 
-@dataclass(frozen=True)
+@dataclass
 class Entry:
     case: str
-    tests: tuple[tuple[str, str], ...]
-    reasons: tuple[str, ...]
+    tests: list[tuple[str, str]] = field(default_factory=list)
+    reasons: list[str] = field(default_factory=list)
 
 
 def _entries() -> list[Entry]:
-    """Read the map: a line for each case, below it its tests and reasons."""
-    blocks: list[tuple[str, list[str]]] = []
+    """Read the map: a case, below it reasons, and files with the names of their tests."""
+    entries: list[Entry] = []
+    file = ""
     for line in MAP.read_text("utf-8").split("\n"):
-        if head := HEAD.fullmatch(line):
-            blocks.append((head[1], []))
-        elif line.startswith("  - "):
-            blocks[-1][1].append(line)
+        if found := HEAD.fullmatch(line):
+            entries.append(Entry(found[1]))
+            file = ""
+        elif found := FILE.fullmatch(line):
+            file = found[1]
+        elif file and (found := TEST.fullmatch(line)):
+            entries[-1].tests.append((file, found[1]))
+        elif REASON.fullmatch(line):
+            entries[-1].reasons.append(line)
         else:
-            assert not line.startswith("- "), f"not a case: {line}"
-    return [_entry(case, lines) for case, lines in blocks]
-
-
-def _entry(case: str, lines: list[str]) -> Entry:
-    tests = [match for line in lines if (match := TEST.fullmatch(line))]
-    reasons = [line for line in lines if REASON.fullmatch(line)]
-    assert len(tests) + len(reasons) == len(lines), f"{case}: a line is neither test nor reason"
-    return Entry(case, tuple((match[1], match[2]) for match in tests), tuple(reasons))
+            assert not line.lstrip().startswith("- "), (
+                f"neither case, file, test nor reason: {line}"
+            )
+    return entries
 
 
 @cache

@@ -6,7 +6,6 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from vaala.dao.errors import NewerFormat
 from vaala.dao.home import Home
 from vaala_protocol.errors import NotFound
 from vaala_protocol.ids import new_id
@@ -25,7 +24,7 @@ class Blobs:
 
     async def put(self, data: bytes) -> str:
         """Store bytes and return their new key; raises `StorageFull`."""
-        self._check_writable()
+        self.home.check_writable()
         key = new_id()
         await self.home.put_blob(key, data)
         return key
@@ -37,7 +36,7 @@ class Blobs:
         A conversation that moves to disk meanwhile would leave the blob behind, so this is for
         sessions that have written something: what a tool puts out.
         """
-        self._check_writable()
+        self.home.check_writable()
         key = key or new_id()
         async with self.home.blobs.writer(self.home.path, key) as writer:
             yield key, writer
@@ -55,7 +54,3 @@ class Blobs:
             return await self.home.blobs.size(self.home.path, key)
         except (errors.NotFound, ValueError) as error:
             raise NotFound(f"conversation {self.home.path} has no blob {key[:80]!r}") from error
-
-    def _check_writable(self) -> None:
-        if (reason := self.home.read_only) is not None:
-            raise NewerFormat(reason)

@@ -15,7 +15,6 @@ from vaala.dao.entries import (
     Entry,
     format_entry,
 )
-from vaala.dao.errors import NewerFormat
 from vaala.dao.home import Home
 from vaala.dao.metadata import Metadata, read_metadata
 from vaala.dao.session_log import SessionLog
@@ -120,8 +119,7 @@ class ConversationLog:
         self._on_close(self.id)
 
     async def _write(self, fields: dict[str, Any]) -> ConversationInfo:
-        if (reason := self._home.read_only) is not None:
-            raise NewerFormat(reason)
+        self._home.check_writable()
         if self._unsure:
             await self._find_out()
         new = msgspec.structs.replace(self._metadata, **fields)

@@ -72,11 +72,12 @@ class DataDir:
         finally:
             os.close(handle)
         draft.rename(self.id_file)
-        _sync_directory(self.root)
+        sync_directory(self.root)
         return new
 
 
-def _sync_directory(path: Path) -> None:
+def sync_directory(path: Path) -> None:
+    """Make the names in a directory durable; blocks."""
     handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(handle)

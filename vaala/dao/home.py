@@ -13,6 +13,7 @@ from typing import Protocol
 import trio
 
 from vaala.dao.entries import METADATA_STREAM, ROOT_STREAM, Entry
+from vaala.dao.errors import NewerFormat, ReadOnlyStore
 from vaala.dao.row import Row, activity_of, first_words
 from vaala_storage.blobs import BlobStorage
 from vaala_storage.errors import (
@@ -72,6 +73,7 @@ class Home:
         "ephemeral",
         "first_words",
         "indexed_seq",
+        "newer",
         "origin",
         "path",
         "read_only",
@@ -88,6 +90,9 @@ class Home:
         self.staged = staged
         self.ephemeral = False
         self.read_only: str | None = None
+        """Why nothing may be written, for people."""
+        self.newer = False
+        """And that is because a newer version has written it."""
         self.updated_at = 0
         self.indexed_seq: int | None = None
         """How far the index had come in the root session when the conversation was opened."""
@@ -107,6 +112,11 @@ class Home:
 
     def session_of(self, stream: str) -> str:
         return self.path if stream == ROOT_STREAM else stream
+
+    def check_writable(self) -> None:
+        """Raise `NewerFormat` or `ReadOnlyStore` when nothing may be written."""
+        if self.read_only is not None:
+            raise NewerFormat(self.read_only) if self.newer else ReadOnlyStore(self.read_only)
 
     async def append(self, stream: str, entries: Sequence[Entry], *, expected: int) -> int:
         """Append to a stream of the conversation and return its last sequence.

@@ -55,6 +55,7 @@ class Reader:
         """
         home, metadata, last = await self._find(conversation_id)
         if metadata.major > FORMAT_MAJOR:
+            home.newer = True
             home.read_only = (
                 f"conversation {conversation_id} was written by a newer vaala (format "
                 f"{metadata.major}.{metadata.minor}): upgrade vaala to go on with it"

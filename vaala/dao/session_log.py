@@ -85,13 +85,17 @@ class SessionLog:
     @property
     def read_only(self) -> str | None:
         """Why nothing can be appended, for people; None when it can."""
+        return self._newer or self._home.read_only
+
+    @property
+    def _newer(self) -> str | None:
         found = self.state.format
-        if found is not None and found[0] > FORMAT_MAJOR:
-            return (
-                f"this session was written by a newer vaala (format {found[0]}.{found[1]}, this "
-                f"one writes {FORMAT_MAJOR}.{FORMAT_MINOR}): upgrade vaala to go on with it"
-            )
-        return self._home.read_only
+        if found is None or found[0] <= FORMAT_MAJOR:
+            return None
+        return (
+            f"this session was written by a newer vaala (format {found[0]}.{found[1]}, this "
+            f"one writes {FORMAT_MAJOR}.{FORMAT_MINOR}): upgrade vaala to go on with it"
+        )
 
     @property
     def checkpoint_due(self) -> bool:
@@ -106,8 +110,11 @@ class SessionLog:
         `recover` before the next append. Raises `NewerFormat` or `ReadOnlyStore` when nothing can
         be written. A cancel leaves the outcome open: `recover` tells it.
         """
-        if (reason := self.read_only) is not None:
+        if (reason := self._newer) is not None:
             raise NewerFormat(reason)
+        self._home.check_writable()
+        if not entries:
+            return
         batch = (*self._preface, *entries)
         self._last = await self._home.append(self._stream_name, batch, expected=self._last)
         if self._preface:

@@ -272,8 +272,11 @@ def _started(head: Head, item: ToolCall) -> dict[str, Any]:
                 started_at=item.started_at or item.created_at,
             )
             return {"commands": (*head.commands, command)}
-        case AgentDetails(action="spawn", session_id=str(child)) if item.state == "done":
+        case AgentDetails(action="spawn", session_id=str(child)):
             return {"children": {**head.children, child: str(item.at)}}
+        case AgentDetails(action="spawn") if item.state == "error":
+            place = str(item.at)
+            return {"children": {k: v for k, v in head.children.items() if v != place}}
         case AgentDetails(action="wait", session_id=str(child)) if item.state == "done":
             return {"children": {k: v for k, v in head.children.items() if k != child}}
         case _:

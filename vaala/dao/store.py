@@ -1,7 +1,7 @@
 """The face of persistence: what the runtime and the front ends use of `vaala.dao`."""
 
 from vaala.dao.conversation_log import ConversationLog
-from vaala.dao.errors import BadArchive, NewerFormat, StoreLocked
+from vaala.dao.errors import BadArchive, NewerFormat, ReadOnlyStore, StoreLocked
 from vaala.dao.opening import open_memory_store, open_store, open_store_readonly
 from vaala.dao.owner import Store
 from vaala.dao.pages import (
@@ -26,6 +26,7 @@ __all__ = [
     "ItemPage",
     "ListQuery",
     "NewerFormat",
+    "ReadOnlyStore",
     "Reader",
     "ReindexReport",
     "SearchPage",

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from pathlib import Path
 
 import trio
 
-from vaala.dao.data_dir import DataDir
+from vaala.dao.data_dir import DataDir, sync_directory
 from vaala_protocol.ids import new_id
 from vaala_storage.blobs import BlobStorage
 from vaala_storage.errors import NotFound, StorageFailed
@@ -63,7 +61,7 @@ class DirectoryTrash(Trash):
         try:
             source.rename(self.directory.trash / f"{path}.{new_id()}")
             for parent in (self.directory.trash, self.directory.conversations):
-                _sync(parent)
+                sync_directory(parent)
         except FileNotFoundError as error:
             raise NotFound(f"{path}: no such conversation") from error
         except OSError as error:
@@ -72,11 +70,3 @@ class DirectoryTrash(Trash):
     def _remove_all(self) -> None:
         for entry in self.directory.trash.iterdir():
             shutil.rmtree(entry, ignore_errors=True)
-
-
-def _sync(directory: Path) -> None:
-    handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

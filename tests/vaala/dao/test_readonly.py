@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.vaala.dao.conversing import begin, exchange, files_below, listed, say
-from vaala.dao.errors import NewerFormat
+from vaala.dao.errors import ReadOnlyStore
 from vaala.dao.store import ListQuery, open_store, open_store_readonly
 
 
@@ -74,9 +74,9 @@ async def test_nothing_can_be_written(tmp_path: Path) -> None:
     async with open_store_readonly(tmp_path) as reader:
         read = await reader.open(log.id)
         assert "opened for reading" in (read.read_only or "")
-        with pytest.raises(NewerFormat, match="opened for reading"):
+        with pytest.raises(ReadOnlyStore, match="opened for reading"):
             await read.update(title="no")
-        with pytest.raises(NewerFormat, match="opened for reading"):
+        with pytest.raises(ReadOnlyStore, match="opened for reading"):
             await (await read.open_session(log.id)).append(exchange("no", "no"))
 
 

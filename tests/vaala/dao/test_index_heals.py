@@ -285,3 +285,26 @@ async def test_a_damaged_index_is_told_to_its_keeper(
         assert machine.db.corrupt.is_set()
         assert log.record.title == "hello"
     assert any("page 7" in text for text in warnings_logged)
+
+
+@settings(max_examples=8)
+@given(st.integers(0, 10**9))
+def test_a_reindex_while_turns_run_misses_nothing(seed: int) -> None:
+    """G5-4."""
+
+    async def main() -> None:
+        machine = Machine()
+        async with machine.store() as store:
+            life = Life(store, seed)
+            await life.begin()
+            for _ in range(4):
+                await life.act()
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(store.reindex)
+                for _ in range(6):
+                    await life.act()
+            for log, _, _ in life.open:
+                await log.close()
+        assert await contents(machine.index) == await made_anew(machine)
+
+    run(main)

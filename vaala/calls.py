@@ -146,8 +146,9 @@ class CallRunner:
             call = await self._decision(plan.approval, call)
         if call.state == "running":
             done = await self._result(call, plan.prepared)
-            self._turn.items[call.id] = replace(done, rev=call.rev + 1)
-            changes.append(item_change(done, call))
+            before = self._turn.items[call.id]
+            self._turn.items[call.id] = replace(done, rev=before.rev + 1)
+            changes.append(item_change(done, before))
         self._left -= 1
         if not self._left:
             ended = replace(step, ended_at=now_ms())
@@ -171,8 +172,10 @@ class CallRunner:
             with self._session.waits.on(call.name, call.title):
                 result = await prepared.run(await self._context(call))
         except ToolFailure as failure:
-            text = str(failure)
-            return _ended(replace(call, details=failure.details or call.details), "error", text)
+            noted = self._turn.items[call.id]
+            assert isinstance(noted, ToolCall)
+            details = failure.details or noted.details
+            return _ended(replace(call, details=details), "error", str(failure))
         return replace(
             call,
             state="error" if result.is_error else "done",

@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING
 import trio
 
 from vaala import limits
-from vaala.changes import now_ms
+from vaala.changes import now_ms, replace
 from vaala.requests import ChildDone, Send, TakeResult, TurnResult, result_text
 from vaala.table import Table
 from vaala.tools.base import ToolFailure
+from vaala_protocol.calls import AgentDetails
 from vaala_protocol.content import TextContent
-from vaala_protocol.errors import Refused
+from vaala_protocol.errors import BadRequest, NotFound, Refused, Stopping, TimedOut
 from vaala_protocol.ids import new_id
 from vaala_protocol.settings import Settings
-from vaala_protocol.state import SessionInfo, UserInput
+from vaala_protocol.state import SessionInfo, TurnInfo, UserInput
+from vaala_storage.errors import StorageError
 
 if TYPE_CHECKING:
     from vaala.session import Session
@@ -70,6 +72,10 @@ class Children:
             try:
                 child = await self.get(session_id)
                 result = await child.last_result()
+            except (NotFound, BadRequest):
+                instance = self._parent.around.definitions.instance
+                self._parent.report(ChildDone(session_id, _never_ran(session_id, instance), ""))
+                continue
             except Refused:
                 continue
             if result.turn.state != "running":
@@ -88,7 +94,8 @@ class CallAgents:
         """Open a child session and give it its task. Raises `ToolFailure` at a limit.
 
         The check that the turn goes on and the registration are one synchronous step, so that an
-        interrupt always finds the child.
+        interrupt always finds the child. The child's id is in the parent's log before its stream
+        is made, so that opening always finds the child too.
         """
         session = self._session
         table = session.children_table
@@ -110,8 +117,10 @@ class CallAgents:
             id=child_id, agent=name, created_at=now_ms(), parent=session.id,
             spawned_by=self._turn.id, settings=Settings(model=settings.model, mode=settings.mode),
         )  # fmt: skip
-        await session.around.log.create_session(info)
+        spawning = AgentDetails(action="spawn", task=task)
+        await self._turn.note_details(self._call_id, replace(spawning, session_id=child_id))
         try:
+            await session.around.log.create_session(info)
             child = await table.get(child_id)
             source = UserInput(content=(TextContent(text=task),))
             # Shielded: an interrupt that comes meanwhile finds no turn of the child to interrupt.
@@ -119,8 +128,12 @@ class CallAgents:
                 await child.ask(Send(client_id=f"spawn:{self._call_id}", source=source))
             if self._turn.closing:
                 child.interrupt()
-        except Refused as refused:
-            raise ToolFailure(f"The agent could not be started: {refused}") from refused
+        except (Stopping, TimedOut) as unknown:
+            raise ToolFailure(f"The agent may not have been started: {unknown}") from unknown
+        except (Refused, StorageError) as refused:
+            await table.close(child_id)
+            text = f"The agent could not be started: {refused}"
+            raise ToolFailure(text, spawning) from refused
         return child_id
 
     async def wait(self, session_id: str, timeout_s: float) -> str:
@@ -144,3 +157,12 @@ class CallAgents:
         except Refused as refused:
             raise ToolFailure(str(refused)) from refused
         return result_text(result)
+
+
+def _never_ran(session_id: str, instance: str) -> TurnInfo:
+    """Stands for the turn of a child whose runtime ended before it had its task."""
+    now = now_ms()
+    return TurnInfo(
+        id=session_id, state="interrupted", started_at=now, ended_at=now, settings=Settings(),
+        instance=instance, message="It was never started: the runtime ended before.",
+    )  # fmt: skip

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from random import Random
 from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
@@ -31,6 +32,8 @@ class Definitions(Struct, frozen=True):
     gate: PermissionGate
     instance: str
     """Names this run of the runtime."""
+    rng: Callable[[], Random] = Random
+    """Makes what the jitter of a turn's retries is drawn from; a simulation gives its seed."""
 
     def agent(self, name: str) -> AgentDefinition:
         """Return an agent's definition; raises `BadRequest` that lists those there are."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
-from random import Random
 from typing import TYPE_CHECKING, Literal
 
 import trio
@@ -36,6 +35,7 @@ from vaala.models.base import Model, ModelFailure, ModelRequest
 from vaala.models.retry import RetryPolicy, last_words
 from vaala.requests import BeginStep, Finish, Flush, Record, TurnResult
 from vaala.tools.registry import ToolSet
+from vaala_protocol.calls import CallDetails
 from vaala_protocol.errors import NotDurable, Refused
 from vaala_protocol.ids import new_id
 from vaala_protocol.items import AssistantMessage, Item, ModelError, ToolCall
@@ -211,7 +211,8 @@ class Turn:
 
     async def _ask(self, model: Model) -> Answer | Ending:
         """Call the model, again where the retry policy says so."""
-        policy, rng, began = RetryPolicy(), Random(), trio.current_time()
+        policy, began = RetryPolicy(), trio.current_time()
+        rng = self.session.around.definitions.rng()
         self._asked += 1
         self._step = StepInfo(
             turn_id=self.id, number=self.step_number, model=model.name, started_at=now_ms()
@@ -300,6 +301,14 @@ class Turn:
 
     def _open_step(self, items: Sequence[Item]) -> None:
         self.items = {item.id: item for item in items}
+
+    async def note_details(self, call_id: str, details: CallDetails) -> None:
+        """Write down what a running call is about to do, before it does it; durable on return."""
+        before = self.items[call_id]
+        assert isinstance(before, ToolCall)
+        after = replace(before, details=details, rev=before.rev + 1)
+        self.items[call_id] = after
+        await self.record([item_change(after, before)])
 
     async def record(self, changes: Sequence[Change]) -> None:
         """Write changes down; returns when they are durable, however long the disk takes.

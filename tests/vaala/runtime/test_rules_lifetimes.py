@@ -239,6 +239,9 @@ def test_a_crash_anywhere_leaves_a_usable_conversation() -> None:
             await settle(1)
             conversation = await runtime.conversation(talk.id)
             assert conversation.info.status == "idle"
+            for session_id in await conversation.log.session_ids():
+                turn = (await conversation.log.open_session(session_id)).state.head.turn
+                assert turn is None or turn.state != "running", session_id
             before = await all_items(again)
         async with crew.world.runtime() as runtime:
             again = await runtime.open_conversation(talk.id)

@@ -98,6 +98,11 @@ class SimulatedDisk:
         """Stop the machine at the next changing call but ``after``; every later call raises."""
         self.files.cut_power(after)
 
+    def stop_now(self) -> None:
+        """Stop the machine at this moment: a block under `until_it_dies` is cancelled."""
+        self.files.cut_power(0)
+        self.files.died.set()
+
     @asynccontextmanager
     async def until_it_dies(self) -> AsyncGenerator[None]:
         """Run a block that is cancelled as soon as the power is found off; it ends quietly then.

@@ -47,6 +47,10 @@ class ScriptedProcess(Process):
             self._say.close()
 
     @property
+    def over(self) -> bool:
+        return self._over.is_set()
+
+    @property
     def pid(self) -> int:
         return 1
 

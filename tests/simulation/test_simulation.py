@@ -1,0 +1,20 @@
+"""Whole runtimes under random clients, faults and crashes; `storm.py` runs more of the same."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from tests.simulation.story import tell
+
+SEEDS = 200
+BLOCK = 20
+
+
+@pytest.mark.parametrize("first", range(0, SEEDS, BLOCK))
+def test_stories_end_well(first: int, caplog: pytest.LogCaptureFixture) -> None:
+    """A1-3, A1-5, G3-1, G3-2, G3-3, H4-3, H5-1, H5-3, H5-4, H9-2."""
+    caplog.set_level(logging.CRITICAL)
+    for seed in range(first, first + BLOCK):
+        tell(seed)

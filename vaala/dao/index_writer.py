@@ -96,9 +96,9 @@ class IndexWriter:
             raise IndexFailed(error) from error
 
         async def make(conversation_id: str) -> None:
-            has_row = conversation_id in present
             try:
-                fold = await self._anew(conversation_id, has_row, written, result)
+                stale = await self._has_stale_documents(present.get(conversation_id))
+                fold = await self._anew(conversation_id, stale, written, result)
             except StorageError as error:
                 _unreadable(conversation_id, error)
                 result.unreadable.append(conversation_id)
@@ -143,15 +143,28 @@ class IndexWriter:
             return None
         return fold
 
+    async def _has_stale_documents(self, record: Record | None) -> bool:
+        """Tell whether the index may hold texts that the log does not have (any more).
+
+        Otherwise they stay where they are: putting a text again that has not changed is cheap.
+        """
+        if record is None:
+            return False
+        row = stored_row(record)
+        try:
+            return row is None or await is_ahead(self._source, record.key, row)
+        except NotFound:
+            return True
+
     async def _anew(
         self,
         conversation_id: str,
-        has_row: bool,
+        stale: bool,
         written: _Written,
         result: Rebuilt | None = None,
     ) -> RowFold | None:
         """Return the row made from the first entry on; None when the conversation is gone."""
-        if has_row:
+        if stale:
             try:
                 await self._db.search.delete_group(conversation_id)
             except StorageError as error:

@@ -103,8 +103,9 @@ class Store(Reader):
     ) -> ReindexReport:
         """Make every row and document of the index anew from the log.
 
-        ``progress`` gets how many conversations are done, and of how many. Raises
-        `StorageError` when the index cannot be written. A cancel leaves the rest as it was.
+        Texts that have not changed are left as they are. ``progress`` gets how many conversations
+        are done, and of how many (None: not known). Raises `StorageError` when the index cannot be
+        written. A cancel leaves the rest as it was.
         """
         try:
             return await self._reconciler.reindex(progress)

@@ -23,6 +23,7 @@ from vaala import limits
 from vaala_protocol.errors import Overloaded, Refused, Stopping, TimedOut
 
 R = TypeVar("R")
+C = TypeVar("C")
 
 _waiting: ContextVar[tuple[Actor, ...]] = ContextVar("vaala_waiting_actors", default=())
 
@@ -130,6 +131,16 @@ class Actor:
             self._reports.append(message)
             self._wake.set()
         return message
+
+    def more_reports(self, kind: type[C]) -> list[tuple[C, Callable[[outcome.Outcome[Any]], None]]]:
+        """Take the reports of one kind that wait next, each with the way to answer it.
+
+        For a handler that serves several with one piece of work; the caller answers them all.
+        """
+        taken: list[tuple[C, Callable[[outcome.Outcome[Any]], None]]] = []
+        while self._reports and isinstance(command := self._reports[0].command, kind):
+            taken.append((command, self._reports.popleft().answer))
+        return taken
 
     def spawn(self, fn: Callable[..., Awaitable[object]], *args: Any) -> None:
         """Start a child task in the actor's nursery; it may deliver to this actor.

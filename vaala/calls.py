@@ -112,7 +112,7 @@ class CallRunner:
             tool=call.name,
             access=prepared.access,
             details=prepared.details,
-            mode=self._session.mode_for(self._turn),
+            mode=self._turn.mode,
             session_id=self._session.id,
             grants=state.head.grants,
         )

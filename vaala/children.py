@@ -16,6 +16,7 @@ from vaala.tools.base import ToolFailure
 from vaala_protocol.calls import AgentDetails
 from vaala_protocol.content import TextContent
 from vaala_protocol.errors import BadRequest, NotFound, Refused, Stopping, TimedOut
+from vaala_protocol.events import SessionClosed
 from vaala_protocol.ids import new_id
 from vaala_protocol.settings import Settings
 from vaala_protocol.state import SessionInfo, TurnInfo, UserInput
@@ -31,7 +32,7 @@ class Children:
 
     def __init__(self, parent: Session) -> None:
         self._parent = parent
-        self._table: Table[Session] = Table(parent.children, self._open, parent.child_crashed)
+        self._table: Table[Session] = Table(parent.children, self._open, self._crashed)
 
     def __len__(self) -> int:
         return len(self._table)
@@ -49,6 +50,10 @@ class Children:
 
     def _turn_done(self, child: Session, result: TurnResult) -> None:
         self._parent.report(ChildDone(child.id, result.turn, result.text))
+
+    def _crashed(self, session_id: str, error: Exception) -> None:
+        reason = f"it crashed: {error!r}"
+        self._parent.publish(SessionClosed(session_id=session_id, reason=reason))
 
     def close_settled(self) -> None:
         """Close children that are at rest and whose result was taken."""

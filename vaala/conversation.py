@@ -87,10 +87,15 @@ class Conversation(Actor):
         self._roots = Table(self.children, self._open_root, self._root_crashed)
         await self._roots.get(self.id)
 
+    async def serve(self, ready: Callable[[], None] = lambda: None) -> None:
+        try:
+            await super().serve(ready)
+        finally:
+            self.stream.close()
+
     async def closing(self) -> None:
         for session in list(self.sessions.values()):
             session.stop()
-        self.stream.close()
         self.children.cancel_scope.cancel()
 
     @asynccontextmanager

@@ -61,7 +61,7 @@ class ConversationHandle:
         """
         client_id = new_id()
         root = await self._root()
-        with root.expected.expect(client_id) as turn:
+        with root.outcomes.expect(client_id) as turn:
             await self.send(prompt, client_id=client_id, settings=settings)
             return await turn.wait()
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import trio
+from msgspec import Struct
 
 from vaala.changes import Change
 from vaala.dao.session_log import SessionLog
@@ -28,8 +28,7 @@ class Unwritable(RuntimeError):
     """
 
 
-@dataclass(frozen=True, slots=True)
-class _Doubt:
+class _Doubt(Struct, frozen=True):
     """A batch that may or may not be in the stream, which ended at ``before``."""
 
     batch: Batch

@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
+import outcome
 import trio
 
 from vaala import inputs, limits
@@ -19,9 +20,9 @@ from vaala.command_news import CommandNews
 from vaala.dao.session_log import SessionLog
 from vaala.dao.state import SessionState
 from vaala.definitions import Surroundings
-from vaala.expectations import Expectations
 from vaala.live import LiveParts
 from vaala.models.base import Model
+from vaala.outcomes import Outcomes
 from vaala.recorder import Recorder
 from vaala.recovery import recovery_changes
 from vaala.requests import (
@@ -44,11 +45,11 @@ from vaala.requests import (
     WithdrawInput,
 )
 from vaala.session_files import SessionFiles
-from vaala.session_view import RecentItems, read_last_words
+from vaala.session_view import RecentItems
 from vaala.tools.commands import SessionCommands
 from vaala.turn import Turn, new_turn
 from vaala.waits import Waits
-from vaala_protocol.errors import BadRequest, NotDurable, NotPending, Stopping
+from vaala_protocol.errors import BadRequest, NotDurable, NotPending, Refused, Stopping
 from vaala_protocol.events import (
     Event,
     ItemChanged,
@@ -60,14 +61,13 @@ from vaala_protocol.events import (
 )
 from vaala_protocol.ids import new_id
 from vaala_protocol.items import Item, SettingsChange
-from vaala_protocol.settings import Mode, Settings
+from vaala_protocol.settings import Settings
 from vaala_protocol.state import (
     CommandEnded,
     InputInfo,
     PeerInput,
     SessionInfo,
     SessionSnapshot,
-    TurnInfo,
 )
 
 log = logging.getLogger(__name__)
@@ -97,14 +97,12 @@ class Session(Actor):
         self.files = SessionFiles(around.log.blobs, self.state.head.reads)
         self.turn: Turn | None = None
         self.used_at = trio.current_time()
-        self.expected = Expectations()
+        self.outcomes = Outcomes(session_log)
         self._done = done
         self._recorder = Recorder(session_log, self._publish_change)
         self._unsaved: str | None = None
         self._last_at = self.state.head.last_at
         self.history: History | None = None
-        self._last_result: TurnResult | None = None
-        self._at_rest = trio.Event()
         self._children: Children | None = None
         self._commands: SessionCommands | None = None
 
@@ -139,13 +137,13 @@ class Session(Actor):
             yield session
         finally:
             del around.sessions[session.id]
-            session.expected.fail(Stopping(f"{session} was closed before the turn ended"))
+            session.outcomes.fail(Stopping(f"{session} was closed before the turn ended"))
             session.publish(SessionClosed(session_id=session.id))
 
     async def opened(self) -> None:
-        self.publish(SessionOpened(session=self.info))
         if self.around.stream.watched:
             await self.recent.load()
+        self.publish(SessionOpened(session=self.snapshot()))
         if self.log.read_only is None and (changes := recovery_changes(self.state)):
             with suppress(NotDurable):
                 await self._write(changes, keep=True)
@@ -176,7 +174,7 @@ class Session(Actor):
     async def handle(self, command: Any) -> Any:  # noqa: PLR0912 # a table of messages
         match command:
             case Record(changes=changes):
-                return await self._write(changes, keep=True)
+                return await self._record(changes)
             case BeginStep():
                 return await self._begin_step(command)
             case Finish():
@@ -242,11 +240,12 @@ class Session(Actor):
     async def _withdraw(self, input_id: str) -> InputInfo:
         old = inputs.find_waiting(self.state, input_id)
         new = await self._change_input(old, replace(old, state="withdrawn"))
-        self.expected.settle((old.client_id,), NotPending(f"input {input_id} was withdrawn"))
+        self.outcomes.settle((old.client_id,), NotPending(f"input {input_id} was withdrawn"))
         return new
 
     async def _begin_turn(self, pending: Sequence[InputInfo]) -> None:
         """Release what is held and start a turn with what comes first, in one append."""
+        await self._settle_orphan()
         released = [replace(waiting, state="waiting") for waiting in pending]
         taken = inputs.for_turn(released)
         changes = [
@@ -263,15 +262,36 @@ class Session(Actor):
         await self._write([*changes, turn_change(self.id, info), *took], keep=False)
         self.turn = Turn(self, agent, info, items)
         self.turn.takes(taken)
-        self._at_rest = trio.Event()
         self.around.session_changed()
         self.spawn(self._run_turn, self.turn)
+
+    async def _settle_orphan(self) -> None:
+        """Close a turn that was refused for the disk's sake but whose append has landed."""
+        recorded = self.state.head.turn
+        if self.turn is None and recorded is not None and recorded.state == "running":
+            await self._write(recovery_changes(self.state), keep=False)
+            self._last_at = max(self._last_at, self.state.head.last_at)
 
     async def _run_turn(self, turn: Turn) -> None:
         try:
             await turn.run()
         finally:
             self.report(TurnGone(turn.id))
+
+    async def _record(self, changes: Sequence[Change]) -> None:
+        """Write what the turn's calls want to record, all that waits in one append."""
+        others = self.more_reports(Record)
+        together = [*changes, *(change for other, _ in others for change in other.changes)]
+        failure: Refused | None = Stopping(f"{self} crashed")
+        try:
+            await self._write(together, keep=True)
+            failure = None
+        except NotDurable as refused:
+            failure = refused
+            raise
+        finally:
+            for _, answer in others:
+                answer(outcome.Error(failure) if failure else outcome.Value(None))
 
     async def _begin_step(self, begin: BeginStep) -> tuple[Item, ...]:
         taken = inputs.for_step(self.state.pending)
@@ -305,17 +325,15 @@ class Session(Actor):
         assert turn is not None
         self.turn = None
         self.used_at = trio.current_time()
-        self._last_result = turn.result
         self.history = turn.history
         if self.log.checkpoint_due and not self._recorder.unsaved:
             with suppress(NotDurable):
                 await self._write([self._checkpoint()], keep=False)
         if self._done is not None:
             self._done(self, turn.result)
-        self.expected.settle(turn.answers, turn.result)
+        self.outcomes.ended(turn.answers, turn.result)
         await self._go_on()
-        if self.turn is None:
-            self._at_rest.set()
+        self.outcomes.notify()
         self.around.session_changed()
 
     def _checkpoint(self) -> Change:
@@ -409,7 +427,9 @@ class Session(Actor):
         Cancel: only stops waiting. Raises `BadRequest` when no turn has ever run.
         """
         while self.turn is not None or inputs.for_turn(self.state.pending):
-            await self._at_rest.wait()
+            if self._ended:
+                raise Stopping(f"{self} was closed before its work ended")
+            await self.outcomes.news()
         return await self.last_result()
 
     async def last_result(self) -> TurnResult:
@@ -417,17 +437,7 @@ class Session(Actor):
         turn = self.state.head.turn
         if turn is None:
             raise BadRequest(f"{self} has not run yet")
-        return await self.result_of(turn)
-
-    async def result_of(self, turn: TurnInfo) -> TurnResult:
-        """Return what the agent said last in a turn; read from the log when it is long ago."""
-        known = self.turn.result if self.turn is not None else self._last_result
-        if known is not None and known.turn.id == turn.id:
-            return known
-        return TurnResult(turn, await read_last_words(self.log, turn.id))
-
-    def child_crashed(self, session_id: str, error: Exception) -> None:
-        self.publish(SessionClosed(session_id=session_id, reason=f"it crashed: {error!r}"))
+        return await self.outcomes.of(turn)
 
     def next_at(self) -> int:
         """Return the next place; synchronous, so that places are given in order of appearance."""
@@ -443,10 +453,6 @@ class Session(Actor):
         ):
             return history
         return await read_history(model, self.log.history(self.state.head.context_from), turn_id)
-
-    def mode_for(self, turn: Turn) -> Mode:
-        """Return the mode in force: an override lasts its turn, a change applies at once."""
-        return turn.own_mode or self.state.head.settings.mode or turn.info.settings.mode or "ask"
 
     async def _write(self, changes: Sequence[Change], *, keep: bool) -> None:
         try:

@@ -99,6 +99,12 @@ class Turn:
     def id(self) -> str:
         return self.info.id
 
+    @property
+    def mode(self) -> Mode:
+        """The mode in force: an override lasts its turn, a change of the session's is at once."""
+        session = self.session.state.head.settings
+        return self.own_mode or session.mode or self.info.settings.mode or "ask"
+
     def takes(self, inputs: Iterable[InputInfo]) -> None:
         """These inputs are part of the turn now."""
         for taken in inputs:

@@ -15,7 +15,7 @@ from vaala_protocol.state import (
     CommandInfo,
     ConversationInfo,
     InputInfo,
-    SessionInfo,
+    SessionSnapshot,
     StepInfo,
     TurnInfo,
     Wait,
@@ -29,7 +29,8 @@ class ConversationChanged(
 
 
 class SessionOpened(Value, frozen=True, kw_only=True, tag_field="type", tag="session/opened"):
-    session: SessionInfo
+    session: SessionSnapshot
+    """All of it as it was opened: nothing of it needs to be known before."""
 
 
 class SessionClosed(Value, frozen=True, kw_only=True, tag_field="type", tag="session/closed"):

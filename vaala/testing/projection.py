@@ -70,9 +70,8 @@ class Projection:
         match frame.event:
             case ConversationChanged(conversation=conversation):
                 state = _replace(state, conversation=conversation)
-            case SessionOpened(session=info):
-                opened = SessionSnapshot(info=info, settings=info.settings, items=())
-                self._sessions[info.id] = opened
+            case SessionOpened(session=opened):
+                self._sessions[opened.info.id] = opened
             case SessionClosed(session_id=session_id):
                 self._sessions.pop(session_id, None)
             case event:

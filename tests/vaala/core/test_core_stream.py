@@ -63,7 +63,7 @@ class Work:
         self.commands: dict[str, CommandInfo] = {}
         self.turn: TurnInfo | None = None
         self.unsaved: str | None = None
-        stream.publish(SessionOpened(session=self.info))
+        stream.publish(SessionOpened(session=self.snapshot()))
 
     def snapshot(self) -> SessionSnapshot:
         items = sorted(self.items.values(), key=lambda item: item.at)

@@ -1,4 +1,4 @@
-"""Waiting for the turn that takes a message, from before the message is sent."""
+"""How the turns of a session ended, and waiting for one from before its message is sent."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from contextlib import contextmanager
 
 import trio
 
+from vaala.dao.session_log import SessionLog
 from vaala.requests import TurnResult
+from vaala.session_view import read_last_words
+from vaala_protocol.state import TurnInfo
 
 
 class Expectation:
@@ -33,11 +36,14 @@ class Expectation:
         raise self._outcome
 
 
-class Expectations:
-    """Those that are waited for in one session, by the client id of the message."""
+class Outcomes:
+    """The ended turns of one session; those that are waited for, by the message's client id."""
 
-    def __init__(self) -> None:
+    def __init__(self, log: SessionLog) -> None:
+        self._log = log
+        self._last: TurnResult | None = None
         self._waiting: dict[str, Expectation] = {}
+        self._news = trio.Event()
 
     @contextmanager
     def expect(self, client_id: str) -> Generator[Expectation]:
@@ -48,7 +54,13 @@ class Expectations:
         finally:
             self._waiting.pop(client_id, None)
 
+    def ended(self, client_ids: Iterable[str], result: TurnResult) -> None:
+        """A turn that took these messages has ended."""
+        self._last = result
+        self.settle(client_ids, result)
+
     def settle(self, client_ids: Iterable[str], outcome: TurnResult | Exception) -> None:
+        """Tell those who wait for one of these messages."""
         for client_id in client_ids:
             if (expectation := self._waiting.get(client_id)) is not None:
                 expectation.settle(outcome)
@@ -56,3 +68,19 @@ class Expectations:
     def fail(self, error: Exception) -> None:
         """The session is gone: nothing of it will end."""
         self.settle(tuple(self._waiting), error)
+        self.notify()
+
+    def notify(self) -> None:
+        """Wake those who wait for news."""
+        news, self._news = self._news, trio.Event()
+        news.set()
+
+    async def news(self) -> None:
+        """Wait until a turn has ended and the next one, if any, has begun."""
+        await self._news.wait()
+
+    async def of(self, turn: TurnInfo) -> TurnResult:
+        """Return what the agent said last in a turn; read from the log when it is long ago."""
+        if self._last is None or self._last.turn.id != turn.id:
+            return TurnResult(turn, await read_last_words(self._log, turn.id))
+        return self._last

@@ -71,8 +71,6 @@ class Head(Value, frozen=True, kw_only=True):
     commands: tuple[CommandInfo, ...] = ()
     children: dict[str, str] = {}
     """Open child sessions: session id to the place of the call that spawned it, as text."""
-    causes: tuple[str, ...] = ()
-    """Turns of children whose result was taken; a repeat is dropped."""
     plan: tuple[PlanStep, ...] = ()
     instructions: dict[str, str] = {}
     skills: dict[str, str] = {}

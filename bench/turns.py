@@ -186,12 +186,13 @@ async def deltas_section(url: str, root: Path, rounds: int) -> None:
                 seen = 0
                 while updates.next_nowait() is not None:
                     seen += 1
-            body = (
-                b'{"model":"mock","messages":[{"role":"user","content":"deltas %d"}]}' % count
-            )
+            body = b'{"model":"mock","messages":[{"role":"user","content":"deltas %d"}]}' % count
             raw = await cpu_ms(times, lambda: raw_post(client, url, body))
-            print(f"{count:7} deltas: ours {ours:8.1f} ms, raw POST {raw:7.1f} ms, "
-                  f"{(ours - raw) * 1000 / count:5.1f} us per delta beside it; {seen} updates left")  # fmt: skip
+            beside = (ours - raw) * 1000 / count
+            print(
+                f"{count:7} deltas: ours {ours:8.1f} ms, raw POST {raw:7.1f} ms, "
+                f"{beside:5.1f} us per delta beside it; {seen} updates left"
+            )
 
 
 SECTIONS = {"tool": tool_section, "length": length_section, "deltas": deltas_section}

@@ -22,8 +22,9 @@ PUBLIC = {
     "vaala_executors": """
         BadPattern Command CutOutput DirEntry Executor ExecutorError ExecutorLost Exit
         FileDenied FileExists FileFailed FileFull FileMissing FileProblem FileStat
-        FileTooLarge Match NotADirectory NotAFile OutputCapture OutsideWorkspace Process
-        SearchQuery SearchResult Sink StartFailed TextCleaner Workspace clean fold_lines
+        FileTooLarge Match NotADirectory NotAFile OutputCapture OutsideWorkspace PathMoved
+        Place Process SearchQuery SearchResult Sink StartFailed TextCleaner WholeFile
+        Workspace clean fold_lines
     """,
     "vaala_protocol": """
         Malformed Value decode encode from_json is_id new_id to_json

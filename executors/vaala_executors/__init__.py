@@ -18,6 +18,7 @@ from vaala_executors.errors import (
     NotADirectory,
     NotAFile,
     OutsideWorkspace,
+    PathMoved,
     StartFailed,
 )
 from vaala_executors.output import CutOutput, OutputCapture, Sink
@@ -28,8 +29,10 @@ from vaala_executors.workspace import (
     Executor,
     FileStat,
     Match,
+    Place,
     SearchQuery,
     SearchResult,
+    WholeFile,
     Workspace,
 )
 
@@ -55,12 +58,15 @@ __all__ = [
     "NotAFile",
     "OutputCapture",
     "OutsideWorkspace",
+    "PathMoved",
+    "Place",
     "Process",
     "SearchQuery",
     "SearchResult",
     "Sink",
     "StartFailed",
     "TextCleaner",
+    "WholeFile",
     "Workspace",
     "clean",
     "fold_lines",

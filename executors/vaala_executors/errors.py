@@ -7,6 +7,7 @@ ExecutorError
 |   +-- NotAFile           a directory, device, socket or FIFO where a file is needed
 |   +-- NotADirectory
 |   +-- OutsideWorkspace   the real path lies outside the workspace's roots
+|   +-- PathMoved          the path leads to another place than when it was looked at
 |   +-- FileDenied         the system refuses access
 |   +-- FileTooLarge
 |   +-- FileFull           no space; the old content is in place
@@ -44,6 +45,10 @@ class NotADirectory(FileProblem):
 
 
 class OutsideWorkspace(FileProblem):
+    pass
+
+
+class PathMoved(FileProblem):
     pass
 
 

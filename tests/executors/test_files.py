@@ -18,6 +18,8 @@ from vaala_executors import (
     NotADirectory,
     NotAFile,
     OutsideWorkspace,
+    PathMoved,
+    SearchQuery,
     Workspace,
 )
 from vaala_executors.errors import FileProblem, FileTooLarge
@@ -51,8 +53,8 @@ async def test_write_and_read(workspace: Workspace, directory: Path) -> None:
     written = await workspace.write("new/数据/f 'x'\n", data)
     assert await workspace.read("new/数据/f 'x'\n") == data
     assert await workspace.read(str(directory / "new/数据/f 'x'\n")) == data
-    assert (written.kind, written.size, written.is_link) == ("file", 2560, False)
-    assert await workspace.stat("new/数据/f 'x'\n") == written
+    assert (written.kind, written.size) == ("file", 2560)
+    assert (await workspace.find("new/数据/f 'x'\n")).stat == written
 
 
 async def test_reads_of_parts(workspace: Workspace) -> None:
@@ -104,14 +106,61 @@ async def test_devices_are_not_read_even_when_all_is_allowed(
     workspace: Workspace, fill: Path, path: str
 ) -> None:
     with trio.fail_after(10), pytest.raises((NotAFile, FileMissing)):
-        await workspace.read(path, anywhere=True)
+        await workspace.read(await workspace.find(path))
 
 
-async def test_anywhere(workspace: Workspace, fill: Path, outside: Path) -> None:
-    assert await workspace.read(str(outside / "secret"), anywhere=True) == b"secret"
-    await workspace.write(str(outside / "new" / "f"), b"x", anywhere=True)
-    assert b"processor" in await workspace.read("/proc/cpuinfo", anywhere=True), "its size is 0"
-    assert (await workspace.stat("/", anywhere=True)).kind == "directory"
+async def test_a_place_outside_is_worked_on(
+    workspace: Workspace, fill: Path, outside: Path
+) -> None:
+    secret = await workspace.find(str(outside / "secret"))
+    assert await workspace.read(secret) == b"secret"
+    await workspace.write(await workspace.find(str(outside / "new" / "f")), b"x")
+    cpus = await workspace.find("/proc/cpuinfo")
+    assert b"processor" in await workspace.read(cpus), "its size is 0"
+    assert (await workspace.read_whole(cpus, 1 << 20)).data
+    await workspace.rename(secret, await workspace.find(str(outside / "moved")))
+    await workspace.remove(await workspace.find(str(outside / "moved")))
+    assert os.listdir(outside) == ["new"]
+
+
+async def test_a_place_that_leads_elsewhere_by_now(
+    workspace: Workspace, fill: Path, outside: Path
+) -> None:
+    link, file = await workspace.find("link"), await workspace.find("a/file")
+    far = await workspace.find(str(outside / "secret"))
+    os.unlink(fill / "link")
+    os.symlink(outside / "secret", fill / "link")
+    os.rename(fill / "a", fill / "b")
+    os.symlink(outside, fill / "a")
+    os.rename(outside / "secret", outside / "kept")
+    os.symlink("kept", outside / "secret")
+    for place in (link, file, far):  # E1-4
+        for use in (
+            workspace.read(place),
+            workspace.read_whole(place, 100),
+            workspace.write(place, b"x"),
+            workspace.list(place),
+            workspace.search(SearchQuery("x", path=place)),
+        ):
+            with pytest.raises(PathMoved, match="another place"):
+                await use
+    assert read_text(outside / "kept") == "secret"
+
+
+async def test_removal_of_a_place_spares_the_link_that_leads_there(
+    workspace: Workspace, fill: Path
+) -> None:
+    with pytest.raises(PathMoved):
+        await workspace.remove(await workspace.find("link"))
+    assert os.readlink(fill / "link") == "a/file"
+
+
+async def test_read_whole(workspace: Workspace, fill: Path) -> None:
+    found = await workspace.read_whole("link", 7)
+    assert (found.data, found.stat) == (b"content", (await workspace.find("a/file")).stat)
+    large = await workspace.read_whole("link", 6)
+    assert (large.data, large.stat) == (None, found.stat)
+    assert (await workspace.read_whole("/proc/self/root" + str(fill / "a/file"), 7)) == found
 
 
 @pytest.mark.parametrize("path", ["out/x.txt", "../数据-evil/x", "/etc/x", "out/new/x"])
@@ -128,12 +177,31 @@ async def test_nothing_is_created_outside(
     assert os.listdir(outside) == ["secret"]
 
 
-async def test_resolve(workspace: Workspace, fill: Path, outside: Path) -> None:
+async def test_find(workspace: Workspace, fill: Path, outside: Path) -> None:
     real = str(fill)  # tmp_path is a real path
-    assert await workspace.resolve("linked/../new/x") == (f"{real}/new/x", True)
-    assert await workspace.resolve("out/x") == ("/etc/x", False)
-    assert await workspace.resolve("../数据-evil") == (f"{real}-evil", False)
-    assert await workspace.resolve("") == (real, True)
+
+    async def found(path: str) -> tuple[str, str, bool]:
+        place = await workspace.find(path)
+        return place.real_path, place.name, place.root == real
+
+    assert await found("linked/../new/x") == (f"{real}/new/x", "new/x", True)
+    assert await found("out/x") == ("/etc/x", "/etc/x", False)
+    assert await found("../数据-evil") == (f"{real}-evil", f"{real}-evil", False)
+    assert await found("") == (real, ".", True)
+
+
+async def test_what_is_found(workspace: Workspace, fill: Path) -> None:
+    async def kind(path: str) -> str | None:
+        stat = (await workspace.find(path)).stat
+        return None if stat is None else stat.kind
+
+    assert [await kind(path) for path in ("link", "linked/", "fifo")] == [
+        "file",
+        "directory",
+        "other",
+    ]
+    assert [await kind(path) for path in ("dangling", "missing", "a/file/x")] == [None] * 3
+    assert await kind("/") == "directory"
 
 
 async def test_root_that_is_a_link(executor: Executor, fill: Path, tmp_path: Path) -> None:
@@ -142,6 +210,7 @@ async def test_root_that_is_a_link(executor: Executor, fill: Path, tmp_path: Pat
         assert workspace.directory == str(tmp_path / "root")
         assert await workspace.read("a/file") == b"content"
         assert await workspace.read(str(fill / "a" / "file")) == b"content"
+        assert (await workspace.find(str(fill / "a" / "file"))).name == "a/file"
         await workspace.write("new", b"x")
         with pytest.raises(OutsideWorkspace):
             await workspace.read("../other")
@@ -171,7 +240,6 @@ def read_text(path: Path) -> str:
 async def test_mode_and_link_are_kept(workspace: Workspace, fill: Path) -> None:
     os.chmod(fill / "a" / "file", 0o755)  # E5-1
     written = await workspace.write("link", b"changed")
-    assert written.is_link
     assert written.mode == 0o755
     assert os.readlink(fill / "link") == "a/file"
     assert await workspace.read("a/file") == b"changed"
@@ -221,16 +289,6 @@ async def test_list(workspace: Workspace, fill: Path) -> None:
         await workspace.list("missing")
     with pytest.raises(OutsideWorkspace):
         await workspace.list("out")
-
-
-async def test_stat(workspace: Workspace, fill: Path) -> None:
-    found = await workspace.stat("link")
-    assert (found.kind, found.size, found.is_link) == ("file", 7, True)
-    assert found.real_path == str(fill / "a" / "file")
-    assert (await workspace.stat("linked/")).kind == "directory"
-    assert (await workspace.stat("fifo")).kind == "other"
-    with pytest.raises(FileMissing):
-        await workspace.stat("dangling")
 
 
 async def test_remove(workspace: Workspace, fill: Path) -> None:

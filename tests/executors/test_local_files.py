@@ -15,12 +15,12 @@ from pathlib import Path
 import pytest
 import trio
 
-from vaala_executors import FileDenied, FileFull, NotAFile, Workspace
+from vaala_executors import FileDenied, FileFull, NotAFile, Place, Workspace
 from vaala_executors.limits import FILE_THREADS_MAX
 from vaala_executors.local.executor import LocalExecutor
 from vaala_executors.local.files import read_file, remove
 from vaala_executors.local.replace import replace_file
-from vaala_executors.local.resolver import Place, Resolver
+from vaala_executors.local.resolver import Resolver
 
 
 def never_cancelled() -> None:
@@ -54,7 +54,7 @@ def test_directory_swapped_for_a_link_before_the_read(tree: Path) -> None:
 def test_directory_swapped_for_a_link_before_the_write(tree: Path) -> None:
     place = swapped(tree, "d/e/new/f")
     with pytest.raises(FileDenied, match="became a link"):
-        replace_file(place, b"x", is_link=False, check_cancelled=never_cancelled)
+        replace_file(place, b"x", never_cancelled)
     assert os.listdir(tree.parent / "out" / "e") == ["f"]
 
 
@@ -73,7 +73,7 @@ def test_file_swapped_for_a_link_or_a_fifo(tree: Path) -> None:
         with pytest.raises(NotAFile):
             read_file(place, 0, None, never_cancelled)
         with pytest.raises(NotAFile):
-            replace_file(place, b"", is_link=False, check_cancelled=never_cancelled)
+            replace_file(place, b"", never_cancelled)
 
 
 @contextmanager
@@ -90,7 +90,7 @@ def largest_file(size: int) -> Iterator[None]:
 def test_no_space_leaves_the_old_file_and_no_temporary(tree: Path) -> None:
     place = Resolver(str(tree), ()).resolve("d/e/f")  # E5-5
     with largest_file(1 << 20), pytest.raises(FileFull, match="f' was not written"):
-        replace_file(place, bytes(3 << 20), is_link=False, check_cancelled=never_cancelled)
+        replace_file(place, bytes(3 << 20), never_cancelled)
     assert (tree / "d" / "e" / "f").read_text() == "inside"
     assert os.listdir(tree / "d" / "e") == ["f"]
 
@@ -106,7 +106,7 @@ def test_cancel_in_the_middle_leaves_the_old_file_and_no_temporary(tree: Path) -
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        replace_file(place, bytes(8 << 20), is_link=False, check_cancelled=cancelled_later)
+        replace_file(place, bytes(8 << 20), cancelled_later)
     assert (tree / "d" / "e" / "f").read_text() == "inside"
     assert os.listdir(tree / "d" / "e") == ["f"]
 
@@ -118,7 +118,7 @@ def test_extended_attributes_are_kept(tree: Path) -> None:
     except OSError:
         pytest.skip("this file system has no extended attributes")
     place = Resolver(str(tree), ()).resolve("d/e/f")
-    replace_file(place, b"new", is_link=False, check_cancelled=never_cancelled)
+    replace_file(place, b"new", never_cancelled)
     assert os.getxattr(path, "user.kept") == b"yes"
 
 
@@ -128,7 +128,7 @@ def test_write_protected_file(tree: Path) -> None:
     path.chmod(0o444)
     place = Resolver(str(tree), ()).resolve("d/e/f")
     with pytest.raises(FileDenied, match="write-protected"):
-        replace_file(place, b"new", is_link=False, check_cancelled=never_cancelled)
+        replace_file(place, b"new", never_cancelled)
 
 
 WRITER = """
@@ -138,7 +138,7 @@ from vaala_executors.local.resolver import Resolver
 place = Resolver(sys.argv[1], ()).resolve("f")
 print("ready", flush=True)
 for letter in b"bcdefgh" * 1000:
-    replace_file(place, bytes([letter]) * (20 << 20), is_link=False, check_cancelled=lambda: None)
+    replace_file(place, bytes([letter]) * (20 << 20), lambda: None)
     print("wrote", flush=True)
 """
 

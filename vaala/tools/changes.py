@@ -15,18 +15,19 @@ from vaala.tools.base import PreparedCall, ToolContext, ToolResult
 from vaala.tools.declared import DeclaredTool
 from vaala.tools.files import (
     Loaded,
-    Target,
+    access_to,
     check_unchanged,
     digest_of,
-    find_target,
+    file_key,
+    find_place,
     load_if_there,
     remember,
+    shown,
 )
 from vaala.tools.locks import PathLocks
 from vaala.tools.results import noted
 from vaala.tools.schema import ToolArguments
-from vaala_executors.errors import FileMissing
-from vaala_executors.workspace import Workspace
+from vaala_executors.workspace import Place, Workspace
 from vaala_protocol.calls import FileChange, FileChangeDetails
 
 
@@ -55,34 +56,32 @@ class ChangeTool(DeclaredTool[A]):
         self._locks = locks
 
     @abstractmethod
-    def make(self, arguments: A, target: Target, before: Loaded | None) -> NewContent:
+    def make(self, arguments: A, place: Place, before: Loaded | None) -> NewContent:
         """Return the new content; raises `ToolFailure`. No I/O; may run in a thread."""
 
     async def plan(self, arguments: A, workspace: Workspace) -> PreparedCall:
-        target = await find_target(workspace, arguments.path)
-        change: Literal["create", "edit"] = "edit" if await _exists(workspace, target) else "create"
+        place = await find_place(workspace, arguments.path)
+        change: Literal["create", "edit"] = "create" if place.stat is None else "edit"
         details = FileChangeDetails(
             changes=(FileChange(path=arguments.path, change=change),), executor=workspace.executor
         )
         return PreparedCall(
             details=details,
-            title=f"{'Create' if change == 'create' else self._verb} {target.shown}",
-            access=target.access("edit"),
-            run=partial(self._run, arguments, target),
+            title=f"{'Create' if change == 'create' else self._verb} {shown(place)}",
+            access=access_to(place, "edit"),
+            run=partial(self._run, arguments, place),
         )
 
-    async def _run(self, arguments: A, target: Target, context: ToolContext) -> ToolResult:
+    async def _run(self, arguments: A, place: Place, context: ToolContext) -> ToolResult:
         workspace = context.workspace
-        async with self._locks.hold(f"{workspace.executor}:{target.real_path}"):
-            before = await load_if_there(workspace, target)
-            if before is None:
-                await target.confirm(workspace)
-            else:
-                check_unchanged(context, target, before)
-            content = await _compute(partial(self.make, arguments, target, before), before)
+        async with self._locks.hold(file_key(workspace, place)):
+            before = await load_if_there(workspace, place)
+            if before is not None:
+                check_unchanged(context, place, before)
+            content = await _compute(partial(self.make, arguments, place, before), before)
             if before is None or content.data != before.data:
-                stat = await workspace.write(target.path, content.data, anywhere=target.outside)
-                remember(context, stat, await digest_of(content.data))
+                stat = await workspace.write(place, content.data)
+                remember(context, place, stat, await digest_of(content.data))
         change = FileChange(
             path=arguments.path, change="create" if before is None else "edit", diff=content.diff
         )
@@ -94,11 +93,3 @@ async def _compute(make: Callable[[], NewContent], before: Loaded | None) -> New
     if before is None or before.data is None or len(before.data) <= limits.EDIT_INLINE_BYTES_MAX:
         return make()
     return await trio.to_thread.run_sync(make)
-
-
-async def _exists(workspace: Workspace, target: Target) -> bool:
-    try:
-        await workspace.stat(target.path, anywhere=target.outside)
-    except FileMissing:
-        return False
-    return True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from functools import partial
 from typing import Annotated
 
@@ -13,11 +14,11 @@ from vaala.tools import limits
 from vaala.tools.base import PreparedCall, RunningCommand, ToolContext, ToolFailure, ToolResult
 from vaala.tools.command_text import command_result, until, until_quiet
 from vaala.tools.declared import DeclaredTool
-from vaala.tools.files import Target, find_target
+from vaala.tools.files import find_place
 from vaala.tools.schema import ToolArguments
 from vaala.tools.text import clean_line, is_clean
 from vaala_executors.process import Command
-from vaala_executors.workspace import Workspace
+from vaala_executors.workspace import Place, Workspace
 from vaala_protocol.calls import CommandDetails
 
 _Limit = Annotated[
@@ -60,7 +61,7 @@ class ExecCommand(DeclaredTool[ExecArguments]):
                 "exec_command was not run: the command holds control characters or marks that "
                 "change the order of text. Write them with printf or $'\\x1b'"
             )
-        target = await find_target(workspace, arguments.cwd)
+        place = await find_place(workspace, arguments.cwd or ".")
         details = CommandDetails(
             command=arguments.command,
             cwd=arguments.cwd,
@@ -71,24 +72,24 @@ class ExecCommand(DeclaredTool[ExecArguments]):
         return PreparedCall(
             details=details,
             title=f"Run {title}",
-            access=Access("execute", _subject(arguments, target), target.outside),
-            run=partial(_run, arguments, target, details),
+            access=Access("execute", _subject(arguments.command, place), place.root is None),
+            run=partial(_run, arguments, place, details),
         )
 
 
-def _subject(arguments: ExecArguments, target: Target) -> str:
-    """Return what a rule names: the command, and where it runs unless in the working directory."""
-    if target.real_path == target.directory or arguments.cwd in (".", "", target.directory):
-        return arguments.command
-    return f"cd {arguments.cwd} && {arguments.command}"
+def _subject(command: str, place: Place) -> str:
+    """Return what a rule names: the command, and where it runs unless in the working directory.
+
+    Quoted, so that the name of a directory cannot look like another command.
+    """
+    return command if place.name == "." else f"cd {shlex.quote(place.name)} && {command}"
 
 
 async def _run(
-    arguments: ExecArguments, target: Target, details: CommandDetails, context: ToolContext
+    arguments: ExecArguments, place: Place, details: CommandDetails, context: ToolContext
 ) -> ToolResult:
-    await target.confirm(context.workspace)
     command = await context.commands.start(
-        Command(shell=arguments.command, cwd=arguments.cwd, stdin=arguments.background),
+        Command(shell=arguments.command, cwd=_directory(place), stdin=arguments.background),
         text=arguments.command,
         workspace=context.workspace,
         call_id=context.call_id,
@@ -104,6 +105,11 @@ async def _run(
             await command.end()
         raise
     return _told(arguments, details, command, context)
+
+
+def _directory(place: Place) -> str:
+    """Return where to run: the place that was allowed, wherever the path may lead by now."""
+    return "." if place.name == "." else place.real_path
 
 
 def _told(

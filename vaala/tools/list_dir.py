@@ -7,11 +7,11 @@ from functools import partial
 from vaala.tools import limits
 from vaala.tools.base import PreparedCall, ToolContext, ToolResult
 from vaala.tools.declared import DeclaredTool
-from vaala.tools.files import Target, find_target
+from vaala.tools.files import access_to, find_place, shown
 from vaala.tools.results import noted
 from vaala.tools.schema import ToolArguments
 from vaala.tools.text import clean_line, cut_lines
-from vaala_executors.workspace import DirEntry, Workspace
+from vaala_executors.workspace import DirEntry, Place, Workspace
 from vaala_protocol.calls import ReadDetails
 
 _NAME_CHARS_MAX = 300
@@ -30,20 +30,19 @@ class ListDir(DeclaredTool[ListArguments]):
         )
 
     async def plan(self, arguments: ListArguments, workspace: Workspace) -> PreparedCall:
-        target = await find_target(workspace, arguments.path)
+        place = await find_place(workspace, arguments.path)
         return PreparedCall(
             details=ReadDetails(path=arguments.path, executor=workspace.executor),
-            title=f"List {target.shown}",
-            access=target.access("read"),
-            run=partial(_list, target),
+            title=f"List {shown(place)}",
+            access=access_to(place, "read"),
+            run=partial(_list, place),
         )
 
 
-async def _list(target: Target, context: ToolContext) -> ToolResult:
-    await target.confirm(context.workspace)
-    entries = await context.workspace.list(target.path, anywhere=target.outside)
+async def _list(place: Place, context: ToolContext) -> ToolResult:
+    entries = await context.workspace.list(place)
     if not entries:
-        return noted("", f"{target.shown} is empty.")
+        return noted("", f"{shown(place)} is empty.")
     cut = cut_lines(
         [_line(entry) for entry in entries[: limits.LIST_ENTRIES_MAX]], limits.LIST_BYTES_MAX
     )

@@ -12,12 +12,12 @@ from vaala.tools import limits
 from vaala.tools.base import PreparedCall, ToolContext, ToolFailure, ToolResult
 from vaala.tools.declared import DeclaredTool
 from vaala.tools.encoding import Binary, Encoding, decode, encoding_of_head
-from vaala.tools.files import Loaded, Target, find_target, load, remember
+from vaala.tools.files import Loaded, access_to, find_place, load, remember, shown
 from vaala.tools.pages import Page, Read, beyond_end, page_of, scan, split_lines
 from vaala.tools.results import noted
 from vaala.tools.schema import ToolArguments
 from vaala.tools.text import clean_line, size_text
-from vaala_executors.workspace import Workspace
+from vaala_executors.workspace import Place, Workspace
 from vaala_protocol.calls import ReadDetails
 
 _BLOB = "blob:"
@@ -49,34 +49,32 @@ class ReadFile(DeclaredTool[ReadArguments]):
                 access=Access("none"),
                 run=partial(_read_blob, key, arguments),
             )
-        target = await find_target(workspace, arguments.path)
+        place = await find_place(workspace, arguments.path)
         return PreparedCall(
             details=ReadDetails(path=arguments.path, executor=workspace.executor),
-            title=f"Read {target.shown}",
-            access=target.access("read"),
-            run=partial(_read_file, target, arguments),
+            title=f"Read {shown(place)}",
+            access=access_to(place, "read"),
+            run=partial(_read_file, place, arguments),
         )
 
 
-async def _read_file(target: Target, arguments: ReadArguments, context: ToolContext) -> ToolResult:
+async def _read_file(place: Place, arguments: ReadArguments, context: ToolContext) -> ToolResult:
     workspace = context.workspace
-    loaded = await load(workspace, target)
+    loaded = await load(workspace, place)
     if loaded.data is None:
 
         async def read(offset: int, length: int) -> bytes:
-            return await workspace.read(
-                target.path, offset=offset, length=length, anywhere=target.outside
-            )
+            return await workspace.read(place, offset=offset, length=length)
 
-        page = await _scan(read, target.shown, arguments)
+        page = await _scan(read, shown(place), arguments)
         if isinstance(page, Page):
             size = f"The file has {size_text(loaded.stat.size, 'byte')}."
             page = Page(page.text, (*page.notes, size))
     else:
-        page = _whole(loaded.data, target.shown, arguments)
+        page = _whole(loaded.data, shown(place), arguments)
     if isinstance(page, Binary):
-        return _binary(target.shown, page, loaded)
-    remember(context, loaded.stat, loaded.digest)
+        return _binary(shown(place), page, loaded)
+    remember(context, place, loaded.stat, loaded.digest)
     return noted(page.text, *page.notes)
 
 

@@ -11,11 +11,11 @@ from msgspec import Meta
 from vaala.tools import limits
 from vaala.tools.base import PreparedCall, ToolContext, ToolFailure, ToolResult
 from vaala.tools.declared import DeclaredTool
-from vaala.tools.files import Target, find_target
+from vaala.tools.files import access_to, find_place, shown
 from vaala.tools.results import noted
 from vaala.tools.schema import ToolArguments
 from vaala.tools.text import clean_line, cut_lines, size_text
-from vaala_executors.workspace import Match, SearchQuery, Workspace
+from vaala_executors.workspace import Match, Place, SearchQuery, Workspace
 from vaala_protocol.calls import SearchDetails
 
 _PATH_CHARS_MAX = 500
@@ -42,31 +42,29 @@ class Search(DeclaredTool[SearchArguments]):
     async def plan(self, arguments: SearchArguments, workspace: Workspace) -> PreparedCall:
         if not arguments.pattern and not arguments.glob:
             raise ToolFailure("search was not run: give a pattern for lines, or a glob for files")
-        target = await find_target(workspace, arguments.path)
+        place = await find_place(workspace, arguments.path)
         query = " in ".join(part for part in (arguments.pattern, arguments.glob) if part)
-        shown = clean_line(query, limits.VALUE_TEXT_CHARS_MAX)
+        wanted = clean_line(query, limits.VALUE_TEXT_CHARS_MAX)
         return PreparedCall(
             details=SearchDetails(query=query, path=arguments.path, executor=workspace.executor),
-            title=f"Search {shown} in {target.shown}",
-            access=target.access("read"),
-            run=partial(_search, target, arguments, query),
+            title=f"Search {wanted} in {shown(place)}",
+            access=access_to(place, "read"),
+            run=partial(_search, place, arguments, query),
         )
 
 
 async def _search(
-    target: Target, arguments: SearchArguments, query: str, context: ToolContext
+    place: Place, arguments: SearchArguments, query: str, context: ToolContext
 ) -> ToolResult:
     workspace = context.workspace
-    await target.confirm(workspace)
     found = await workspace.search(
         SearchQuery(
             pattern=arguments.pattern or None,
             glob=arguments.glob,
-            path=target.path,
+            path=place,
             ignore_case=arguments.ignore_case,
             matches_max=limits.SEARCH_MATCHES_MAX,
-        ),
-        anywhere=target.outside,
+        )
     )
     details = SearchDetails(
         query=query, path=arguments.path, executor=workspace.executor, matches=len(found.matches)

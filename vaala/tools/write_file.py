@@ -5,11 +5,12 @@ from __future__ import annotations
 from vaala.tools.changes import ChangeTool, FileArguments, NewContent
 from vaala.tools.diff import unified_diff
 from vaala.tools.encoding import Binary, Decoded, decode
-from vaala.tools.files import Loaded, Target
+from vaala.tools.files import Loaded, shown
 from vaala.tools.line_ends import all_crlf
 from vaala.tools.locks import PathLocks
 from vaala.tools.pages import split_lines
 from vaala.tools.text import size_text
+from vaala_executors.workspace import Place
 
 
 class WriteArguments(FileArguments, frozen=True):
@@ -33,7 +34,7 @@ class WriteFile(ChangeTool[WriteArguments]):
             locks=locks,
         )
 
-    def make(self, arguments: WriteArguments, target: Target, before: Loaded | None) -> NewContent:
+    def make(self, arguments: WriteArguments, place: Place, before: Loaded | None) -> NewContent:
         old = Decoded("") if before is None else _decoded(before)
         text = arguments.content.removeprefix("\ufeff" if old.mark else "")
         kept: list[str] = []
@@ -46,13 +47,13 @@ class WriteFile(ChangeTool[WriteArguments]):
             kept.append("in UTF-8, which the old content was not")
         encoder = old if old.known else Decoded("")
         data = encoder.encode(text)
-        shown = before is None or (before.data is not None and old.known)
+        comparable = before is None or (before.data is not None and old.known)
         diff = unified_diff(arguments.path, None if before is None else old.text, text)
         size = f"{size_text(len(split_lines(text)), 'line')}, {size_text(len(data), 'byte')}"
         if before is not None and data == before.data:
-            return NewContent(data, None, f"{target.shown} holds exactly this already: {size}.")
-        said = f"{'Created' if before is None else 'Wrote'} {target.shown}: {size}"
-        return NewContent(data, diff if shown else None, f"{', '.join([said, *kept])}.")
+            return NewContent(data, None, f"{shown(place)} holds exactly this already: {size}.")
+        said = f"{'Created' if before is None else 'Wrote'} {shown(place)}: {size}"
+        return NewContent(data, diff if comparable else None, f"{', '.join([said, *kept])}.")
 
 
 def _decoded(before: Loaded) -> Decoded:

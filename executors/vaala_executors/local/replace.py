@@ -19,23 +19,21 @@ from vaala_executors.errors import FileDenied
 from vaala_executors.limits import IO_BYTES
 from vaala_executors.local.files import file_stat, require_file
 from vaala_executors.local.problems import naming
-from vaala_executors.local.resolver import Place, parent_of, sync_directory
-from vaala_executors.workspace import FileStat
+from vaala_executors.local.resolver import parent_of, sync_directory
+from vaala_executors.workspace import FileStat, Place
 
 TEMPORARY_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 F_FULLFSYNC = getattr(fcntl, "F_FULLFSYNC", None)
 """macOS: its fsync leaves data in the drive's cache."""
 
 
-def replace_file(
-    place: Place, data: bytes, *, is_link: bool, check_cancelled: Callable[[], None]
-) -> FileStat:
+def replace_file(place: Place, data: bytes, check_cancelled: Callable[[], None]) -> FileStat:
     """Replace or create a file. Blocks: for a thread; ``check_cancelled`` may raise.
 
     On return content and name are durable. On any error the old content is in place.
     """
-    with naming(place.given), parent_of(place, create=True) as (handle, name):
-        old = _old_file(place.given, handle, name)
+    with naming(place.path), parent_of(place, create=True) as (handle, name):
+        old = _old_file(place.path, handle, name)
         temporary = f".vaala-{os.urandom(8).hex()}.tmp"
         # A new file gets what the umask leaves; one that exists is closed until its mode is set.
         mode = 0o666 if old is None else 0o600
@@ -44,7 +42,7 @@ def replace_file(
             try:
                 _write(descriptor, data, check_cancelled)
                 if old is not None:
-                    _keep_attributes(place.given, old, descriptor, handle, name)
+                    _keep_attributes(place.path, old, descriptor, handle, name)
                 _sync(descriptor)
                 check_cancelled()
                 os.rename(temporary, name, src_dir_fd=handle, dst_dir_fd=handle)
@@ -53,20 +51,20 @@ def replace_file(
                     os.unlink(temporary, dir_fd=handle)
                 raise
             sync_directory(handle)
-            return file_stat(os.fstat(descriptor), place.real, is_link=is_link)
+            return file_stat(os.fstat(descriptor))
         finally:
             os.close(descriptor)
 
 
-def _old_file(given: str, handle: int, name: str) -> os.stat_result | None:
+def _old_file(path: str, handle: int, name: str) -> os.stat_result | None:
     try:
         old = os.stat(name, dir_fd=handle, follow_symlinks=False)
     except FileNotFoundError:
         return None
-    require_file(given, old)
+    require_file(path, old)
     # Rename asks only the directory, so the file's own protection is looked at here.
     if not os.access(name, os.W_OK, dir_fd=handle, effective_ids=True):
-        raise FileDenied(f"{given!r} is write-protected (mode {stat.S_IMODE(old.st_mode):04o})")
+        raise FileDenied(f"{path!r} is write-protected (mode {stat.S_IMODE(old.st_mode):04o})")
     return old
 
 
@@ -78,7 +76,7 @@ def _write(descriptor: int, data: bytes, check_cancelled: Callable[[], None]) ->
 
 
 def _keep_attributes(
-    given: str, old: os.stat_result, descriptor: int, handle: int, name: str
+    path: str, old: os.stat_result, descriptor: int, handle: int, name: str
 ) -> None:
     new = os.fstat(descriptor)
     if (new.st_uid, new.st_gid) != (old.st_uid, old.st_gid):
@@ -86,7 +84,7 @@ def _keep_attributes(
             os.fchown(descriptor, old.st_uid, old.st_gid)
         except PermissionError:
             raise FileDenied(
-                f"{given!r} belongs to user {old.st_uid}, group {old.st_gid}, and replacing it "
+                f"{path!r} belongs to user {old.st_uid}, group {old.st_gid}, and replacing it "
                 "would change that: write to it with a command, or remove it first"
             ) from None
     os.fchmod(descriptor, stat.S_IMODE(old.st_mode))

@@ -19,27 +19,39 @@ from contextlib import contextmanager
 
 from msgspec import Struct
 
-from vaala_executors.errors import FileDenied, FileMissing, OutsideWorkspace
+from vaala_executors.errors import FileDenied, FileMissing, OutsideWorkspace, PathMoved
 from vaala_executors.local.problems import naming
+from vaala_executors.workspace import Place
 
 # O_PATH (Linux) opens directories that may be entered but not listed.
 DIRECTORY_FLAGS = os.O_DIRECTORY | os.O_CLOEXEC | getattr(os, "O_PATH", os.O_RDONLY)
 
 
-class Place(Struct, frozen=True):
-    """``given`` is the caller's path, for messages; ``root`` is None outside all roots."""
-
-    given: str
-    real: str
-    root: str | None
-
-
 class Resolver(Struct, frozen=True):
+    """All of it touches the disk: for a thread."""
+
     directory: str
     additional: tuple[str, ...]
 
+    def admit(self, asked: str | Place, *, follow: bool = True) -> Place:
+        """Return where a call may work; raises `OutsideWorkspace` or `PathMoved`.
+
+        Without ``follow`` a link at the end stands for itself.
+        """
+        path = asked if isinstance(asked, str) else asked.path
+        place = self.resolve(path) if follow else self.resolve_name(path)
+        if isinstance(asked, str):
+            if place.root is None:
+                raise OutsideWorkspace(
+                    f"{path!r} leads to {place.real_path!r}, outside the workspace "
+                    f"{self.directory!r}"
+                )
+        elif (place.real_path, place.root) != (asked.real_path, asked.root):
+            raise PathMoved(f"{path!r} leads to another place than when it was looked at")
+        return place
+
     def resolve(self, path: str) -> Place:
-        """Return where ``path`` leads, through a link at its end too. Touches the disk."""
+        """Return where ``path`` leads, through a link at its end too."""
         with naming(path):
             return self._place(path, os.path.realpath(self._absolute(path)))
 
@@ -52,31 +64,25 @@ class Resolver(Struct, frozen=True):
                 return self._place(path, os.path.realpath(absolute))
             return self._place(path, os.path.join(os.path.realpath(parent), name))
 
-    def confine(self, place: Place, *, anywhere: bool) -> Place:
-        """Return the place; raises `OutsideWorkspace`."""
-        if place.root is None and not anywhere:
-            raise OutsideWorkspace(
-                f"{place.given!r} leads to {place.real!r}, outside the workspace {self.directory!r}"
-            )
-        return place
-
-    def is_link(self, path: str) -> bool:
-        return os.path.islink(self._absolute(path).rstrip("/"))
-
-    def relative(self, real: str) -> str:
-        """Return a real path relative to the working directory where it lies below it."""
-        base = os.path.realpath(self.directory)
-        if real == base:
-            return "."
-        return real[len(_slashed(base)) :] if real.startswith(_slashed(base)) else real
+    def base(self) -> str:
+        """Return the real working directory."""
+        return os.path.realpath(self.directory)
 
     def _absolute(self, path: str) -> str:
         return os.path.join(self.directory, path)
 
-    def _place(self, given: str, real: str) -> Place:
-        roots = (os.path.realpath(root) for root in (self.directory, *self.additional))
-        root = next((root for root in roots if _within(real, root)), None)
-        return Place(given, real, root)
+    def _place(self, path: str, real_path: str) -> Place:
+        base = self.base()
+        roots = (base, *map(os.path.realpath, self.additional))
+        root = next((root for root in roots if _within(real_path, root)), None)
+        return Place(path, real_path, relative(real_path, base), root)
+
+
+def relative(real_path: str, base: str) -> str:
+    """Return a real path relative to the real ``base`` where it lies below it."""
+    if real_path == base:
+        return "."
+    return real_path.removeprefix(_slashed(base))
 
 
 @contextmanager
@@ -87,12 +93,12 @@ def parent_of(place: Place, *, create: bool = False) -> Generator[tuple[int, str
     is named "." in itself. Raises OSError, and `FileDenied` when a component became a link.
     """
     base = place.root or "/"
-    parts = [part for part in place.real[len(base) :].split("/") if part]
+    parts = [part for part in place.real_path[len(base) :].split("/") if part]
     try:
         handle = os.open(base, DIRECTORY_FLAGS)
     except FileNotFoundError:
         raise FileMissing(
-            f"{place.given!r} cannot be reached: the workspace directory {base!r} does not exist"
+            f"{place.path!r} cannot be reached: the workspace directory {base!r} does not exist"
         ) from None
     try:
         for part in parts[:-1]:
@@ -122,7 +128,7 @@ def _enter(handle: int, part: str, place: Place, *, create: bool) -> int:
             raise
     except OSError as error:
         if error.errno in (errno.ENOTDIR, errno.ELOOP) and _is_link(handle, part):
-            raise FileDenied(f"{place.given!r} became a link while it was opened") from None
+            raise FileDenied(f"{place.path!r} became a link while it was opened") from None
         raise
     try:
         os.mkdir(part, dir_fd=handle)

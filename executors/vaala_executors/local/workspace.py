@@ -13,11 +13,19 @@ from msgspec.structs import replace
 
 from vaala_executors.local import files
 from vaala_executors.local.replace import replace_file
-from vaala_executors.local.resolver import Resolver
+from vaala_executors.local.resolver import Resolver, relative
 from vaala_executors.local.search import Searcher
 from vaala_executors.local.starter import Starter
 from vaala_executors.process import Command, Process
-from vaala_executors.workspace import DirEntry, FileStat, SearchQuery, SearchResult, Workspace
+from vaala_executors.workspace import (
+    DirEntry,
+    FileStat,
+    Place,
+    SearchQuery,
+    SearchResult,
+    WholeFile,
+    Workspace,
+)
 
 Result = TypeVar("Result")
 check_cancelled = trio.from_thread.check_cancelled
@@ -50,74 +58,56 @@ class LocalWorkspace(Workspace):
     def directory(self) -> str:
         return self._directory
 
-    async def resolve(self, path: str) -> tuple[str, bool]:
-        place = await self._look(lambda: self._resolver.resolve(path))
-        return place.real, place.root is not None
-
-    async def read(
-        self, path: str, *, offset: int = 0, length: int | None = None, anywhere: bool = False
-    ) -> bytes:
-        def work() -> bytes:
-            place = self._resolver.confine(self._resolver.resolve(path), anywhere=anywhere)
-            return files.read_file(place, offset, length, check_cancelled)
+    async def find(self, path: str) -> Place:
+        def work() -> Place:
+            place = self._resolver.resolve(path)
+            return replace(place, stat=files.stat_if_there(place))
 
         return await self._look(work)
 
-    async def write(self, path: str, data: bytes, *, anywhere: bool = False) -> FileStat:
+    async def read(self, path: str | Place, *, offset: int = 0, length: int | None = None) -> bytes:
+        def work() -> bytes:
+            return files.read_file(self._resolver.admit(path), offset, length, check_cancelled)
+
+        return await self._look(work)
+
+    async def read_whole(self, path: str | Place, bytes_max: int) -> WholeFile:
+        def work() -> WholeFile:
+            return files.read_whole(self._resolver.admit(path), bytes_max, check_cancelled)
+
+        return await self._look(work)
+
+    async def write(self, path: str | Place, data: bytes) -> FileStat:
         def work() -> FileStat:
-            place = self._resolver.confine(self._resolver.resolve(path), anywhere=anywhere)
-            is_link = self._resolver.is_link(path)
-            return replace_file(place, data, is_link=is_link, check_cancelled=check_cancelled)
+            return replace_file(self._resolver.admit(path), data, check_cancelled)
 
         return await self._change(work)
 
-    async def stat(self, path: str, *, anywhere: bool = False) -> FileStat:
-        def work() -> FileStat:
-            place = self._resolver.confine(self._resolver.resolve(path), anywhere=anywhere)
-            return files.stat_file(place, is_link=self._resolver.is_link(path))
-
-        return await self._look(work)
-
-    async def list(self, path: str, *, anywhere: bool = False) -> Sequence[DirEntry]:
+    async def list(self, path: str | Place) -> Sequence[DirEntry]:
         def work() -> Sequence[DirEntry]:
-            place = self._resolver.confine(self._resolver.resolve(path), anywhere=anywhere)
-            return files.list_directory(place, check_cancelled)
+            return files.list_directory(self._resolver.admit(path), check_cancelled)
 
         return await self._look(work)
 
-    async def remove(self, path: str, *, anywhere: bool = False) -> None:
-        """Remove a file, an empty directory, or a link and not what it names."""
+    async def remove(self, path: str | Place) -> None:
+        await self._change(lambda: files.remove(self._resolver.admit(path, follow=False)))
 
+    async def rename(self, source: str | Place, target: str | Place) -> None:
         def work() -> None:
-            files.remove(
-                self._resolver.confine(self._resolver.resolve_name(path), anywhere=anywhere)
-            )
-
-        await self._change(work)
-
-    async def rename(self, source: str, target: str, *, anywhere: bool = False) -> None:
-        """Rename a file, directory or link; makes the target's parents, replaces nothing."""
-
-        def work() -> None:
-            origin, goal = (
-                self._resolver.confine(self._resolver.resolve_name(path), anywhere=anywhere)
-                for path in (source, target)
-            )
+            origin, goal = (self._resolver.admit(path, follow=False) for path in (source, target))
             files.rename(origin, goal)
 
         await self._change(work)
 
-    async def search(self, query: SearchQuery, *, anywhere: bool = False) -> SearchResult:
-        def work() -> str:
-            place = self._resolver.confine(self._resolver.resolve(query.path), anywhere=anywhere)
-            files.stat_file(place, is_link=False)
-            return place.real
+    async def search(self, query: SearchQuery) -> SearchResult:
+        def work() -> tuple[str, str]:
+            place = self._resolver.admit(query.path)
+            files.stat_file(place)
+            return place.real_path, self._resolver.base()
 
-        real = await self._look(work)
-        result = await self._machine.searcher.search(query, real)
-        matches = tuple(
-            replace(match, path=self._resolver.relative(match.path)) for match in result.matches
-        )
+        real_path, base = await self._look(work)
+        result = await self._machine.searcher.search(query, real_path)
+        matches = tuple(replace(match, path=relative(match.path, base)) for match in result.matches)
         return replace(result, matches=matches)
 
     @asynccontextmanager

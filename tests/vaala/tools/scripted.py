@@ -16,10 +16,12 @@ from vaala_executors import (
     Exit,
     FileMissing,
     FileStat,
+    Place,
     Process,
     SearchQuery,
     SearchResult,
     StartFailed,
+    WholeFile,
     Workspace,
 )
 
@@ -112,33 +114,32 @@ class ScriptedWorkspace(Workspace):
     def directory(self) -> str:
         return "/w"
 
-    async def resolve(self, path: str) -> tuple[str, bool]:
+    async def find(self, path: str) -> Place:
         await trio.lowlevel.checkpoint()
         real = posixpath.normpath(posixpath.join("/w", path))
-        return real, real == "/w" or real.startswith("/w/")
+        name = "." if real == "/w" else real.removeprefix("/w/")
+        return Place(path, real, name, None if name == real else "/w")
 
-    async def read(
-        self, path: str, *, offset: int = 0, length: int | None = None, anywhere: bool = False
-    ) -> bytes:
-        raise FileMissing(path)
+    async def read(self, path: str | Place, *, offset: int = 0, length: int | None = None) -> bytes:
+        raise FileMissing(str(path))
 
-    async def write(self, path: str, data: bytes, *, anywhere: bool = False) -> FileStat:
-        raise FileMissing(path)
+    async def read_whole(self, path: str | Place, bytes_max: int) -> WholeFile:
+        raise FileMissing(str(path))
 
-    async def stat(self, path: str, *, anywhere: bool = False) -> FileStat:
-        raise FileMissing(path)
+    async def write(self, path: str | Place, data: bytes) -> FileStat:
+        raise FileMissing(str(path))
 
-    async def list(self, path: str, *, anywhere: bool = False) -> Sequence[DirEntry]:
-        raise FileMissing(path)
+    async def list(self, path: str | Place) -> Sequence[DirEntry]:
+        raise FileMissing(str(path))
 
-    async def remove(self, path: str, *, anywhere: bool = False) -> None:
-        raise FileMissing(path)
+    async def remove(self, path: str | Place) -> None:
+        raise FileMissing(str(path))
 
-    async def rename(self, source: str, target: str, *, anywhere: bool = False) -> None:
-        raise FileMissing(source)
+    async def rename(self, source: str | Place, target: str | Place) -> None:
+        raise FileMissing(str(source))
 
-    async def search(self, query: SearchQuery, *, anywhere: bool = False) -> SearchResult:
-        raise FileMissing(query.path)
+    async def search(self, query: SearchQuery) -> SearchResult:
+        raise FileMissing(str(query.path))
 
     @asynccontextmanager
     async def start(self, command: Command) -> AsyncIterator[Process]:

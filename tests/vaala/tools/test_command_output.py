@@ -261,5 +261,8 @@ async def test_what_a_rule_names(caller: Caller, directory: Path) -> None:
     assert not call.access.outside
     call = await caller.prepare("exec_command", command="git status", cwd="sub")
     assert call.access.subject == "cd sub && git status"
+    (directory / "x; cd sub").mkdir()
+    call = await caller.prepare("exec_command", command="git status", cwd="x; cd sub")
+    assert call.access.subject == "cd 'x; cd sub' && git status"
     call = await caller.prepare("exec_command", command="git status", cwd="/")
     assert call.access.outside

@@ -6,10 +6,13 @@ import os
 from pathlib import Path
 
 import pytest
+import trio
 
 from tests.vaala.tools.calling import Caller
+from vaala.permissions.base import Access
 from vaala.tools import limits
 from vaala.tools.base import ToolFailure
+from vaala_executors.local import LocalExecutor
 from vaala_protocol.calls import ReadDetails
 from vaala_protocol.content import TextContent
 
@@ -82,8 +85,8 @@ async def test_what_is_no_file(caller: Caller, directory: Path) -> None:  # E6-4
     (directory / "d").mkdir()
     assert "d is a directory; list_dir" in await caller.failure("read_file", path="d")
     os.mkfifo(directory / "pipe")
-    assert "no regular file" in await caller.failure("read_file", path="pipe")
-    assert "no regular file" in await caller.failure("read_file", path="/dev/zero")
+    assert "is a FIFO, not a file" in await caller.failure("read_file", path="pipe")
+    assert "is a device, not a file" in await caller.failure("read_file", path="/dev/zero")
     assert "nothing" in await caller.failure("read_file", path="nothing")
     assert "NUL" in await caller.failure("read_file", path="a\0b")
     assert "empty" in await caller.failure("read_file", path="")
@@ -171,6 +174,21 @@ async def test_a_path_outside_is_told_before_it_is_read(caller: Caller, tmp_path
         assert (await call.run(caller.context())).content == (TextContent(text="s"),)
 
 
+async def test_a_rule_names_a_path_below_a_working_directory_that_is_a_link(
+    nursery: trio.Nursery, directory: Path, tmp_path: Path
+) -> None:
+    (directory / "a").write_text("a")
+    (tmp_path / "link").symlink_to(directory)
+    async with (
+        LocalExecutor() as executor,
+        executor.open_workspace(str(tmp_path / "link")) as workspace,
+    ):
+        caller = Caller(workspace, nursery)
+        for path in ("a", str(tmp_path / "link" / "a"), str(directory / "a")):
+            access = (await caller.prepare("read_file", path=path)).access
+            assert access == Access("read", "a"), "a denial of read_file(a) must hold"
+
+
 @pytest.mark.parametrize("goal", ["../../secret", "b"])
 async def test_a_path_that_leads_elsewhere_after_it_was_allowed(
     caller: Caller, directory: Path, tmp_path: Path, goal: str
@@ -181,7 +199,7 @@ async def test_a_path_that_leads_elsewhere_after_it_was_allowed(
     call = await caller.prepare("read_file", path="a")
     (directory / "a").unlink()
     (directory / "a").symlink_to(goal)
-    with pytest.raises(ToolFailure, match=r"another place|outside the workspace"):
+    with pytest.raises(ToolFailure, match="another place"):
         await call.run(caller.context())
 
 

@@ -80,7 +80,7 @@ async def test_a_command_that_ends(
 ) -> None:
     call = await begin(caller, nursery, command="make", cwd="src")
     assert scripted.last.command.shell == "make"
-    assert (scripted.last.command.cwd, scripted.last.command.stdin) == ("src", False)
+    assert (scripted.last.command.cwd, scripted.last.command.stdin) == ("/w/src", False)
     scripted.last.say(b"hello \xc3")
     scripted.last.say(b"\xa4\n")
     scripted.last.exits(3)

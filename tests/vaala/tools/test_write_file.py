@@ -168,7 +168,7 @@ async def test_a_directory_swapped_for_a_link_after_the_call_was_allowed(
     assert not call.access.outside
     (directory / "d").rmdir()
     (directory / "d").symlink_to(tmp_path)
-    with pytest.raises(ToolFailure, match=r"another place|outside the workspace"):
+    with pytest.raises(ToolFailure, match="another place"):
         await call.run(caller.context())
     assert not (tmp_path / "x").exists()
 

@@ -132,11 +132,14 @@ async def seeded(store: Store, directory: Path, items: int) -> str:
     entries = []
     for number in range(items // 2):
         turn = TurnInfo(id=new_id(), state="running", started_at=1, settings=settings, instance="")
-        head = {"turn_id": turn.id, "step": 1, "created_at": 1, "completed_at": 1}
         said = UserMessage(
-            id=new_id(), at=2 * number + 1, content=(TextContent(text=WORDS),), **head
-        )
-        replied = AssistantMessage(id=new_id(), at=2 * number + 2, text=WORDS * 2, **head)
+            id=new_id(), at=2 * number + 1, turn_id=turn.id, step=1, created_at=1, completed_at=1,
+            content=(TextContent(text=WORDS),),
+        )  # fmt: skip
+        replied = AssistantMessage(
+            id=new_id(), at=2 * number + 2, turn_id=turn.id, step=1, created_at=1, completed_at=1,
+            text=WORDS * 2,
+        )  # fmt: skip
         done = TurnInfo(
             id=turn.id, state="completed", stop_reason="end_turn", started_at=1, ended_at=2,
             settings=settings, instance="", steps=1,

@@ -83,7 +83,7 @@ def main() -> int:
     for version in OTHER_PYTHONS:
         found = _find(version)
         if found is None:
-            print(f"\n== pytest, Python {version}: not on PATH, not run", flush=True)
+            print(f"\n== pytest, Python {version}: not found, not run", flush=True)
         elif _version(found) != _version(sys.executable):
             folder = f".venv-{version}"
             checks.command(f"set-up, Python {version}", found, ROOT / ".ci/setup.py", folder)
@@ -145,15 +145,20 @@ def _counts(report: Path) -> Tests:
 
 
 def _find(version: str) -> str | None:
-    """Return the interpreter behind ``pythonX.Y`` on PATH when it runs."""
-    try:
-        probe = subprocess.run(
-            [f"python{version}", "-c", "import sys, venv; print(sys.executable)"],
-            capture_output=True, text=True,
-        )  # fmt: skip
-    except OSError:
-        return None
-    return probe.stdout.strip() if probe.returncode == 0 else None
+    """Return an interpreter of this version that runs: on PATH, or installed by pyenv."""
+    root = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
+    installed = sorted(root.glob(f"versions/{version}.*/bin/python"))
+    for candidate in [f"python{version}", *map(str, installed)]:
+        try:
+            probe = subprocess.run(
+                [candidate, "-c", "import sys, venv; print(sys.executable)"],
+                capture_output=True, text=True,
+            )  # fmt: skip
+        except OSError:
+            continue
+        if probe.returncode == 0:
+            return probe.stdout.strip()
+    return None
 
 
 def _version(python: str) -> str:

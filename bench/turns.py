@@ -20,6 +20,7 @@ import tempfile
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 import httpx
@@ -32,7 +33,7 @@ from vaala.dao.store import Store
 from vaala.models.provider import Provider
 from vaala.models.set import open_models
 from vaala.testing.provider import Reply, Request, chat_server
-from vaala.testing.provider_chat import call, stream, text, tool_calls
+from vaala.testing.provider_chat import call, text, tool_calls
 from vaala_protocol.content import TextContent
 from vaala_protocol.ids import new_id
 from vaala_protocol.items import AssistantMessage, UserMessage
@@ -66,13 +67,13 @@ async def serve() -> None:
 @asynccontextmanager
 async def server_process() -> AsyncGenerator[str]:
     command = [sys.executable, __file__, "serve"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        url = await trio.to_thread.run_sync(process.stdout.readline)
-        try:
-            yield url.strip()
-        finally:
-            process.kill()
+    process = await trio.lowlevel.open_process(command, stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    try:
+        yield (await process.stdout.receive_some()).decode().strip()
+    finally:
+        process.kill()
+        await process.wait()
 
 
 @asynccontextmanager
@@ -109,10 +110,10 @@ async def tool_section(url: str, root: Path, rounds: int) -> None:
         talk = await runtime.create_conversation(directory=str(root), settings=settings)
         await talk.run("hello")
         await talk.run("read")
-        plain = await cpu_ms(rounds, lambda: talk.run("hello"))
-        with_tool = await cpu_ms(rounds, lambda: talk.run("read"))
+        plain = await cpu_ms(rounds, partial(talk.run, "hello"))
+        with_tool = await cpu_ms(rounds, partial(talk.run, "read"))
         body = b'{"model":"mock","messages":[{"role":"user","content":"hello"}],"stream":true}'
-        raw = await cpu_ms(rounds, lambda: raw_post(client, url, body))
+        raw = await cpu_ms(rounds, partial(raw_post, client, url, body))
     print(f"short turn            ours {plain:7.2f} ms  raw POST {raw:6.2f} ms")
     print(f"turn with a tool round     {with_tool:7.2f} ms")
     print(f"one tool round             {with_tool - plain:7.2f} ms  beside raw POST "
@@ -171,8 +172,8 @@ async def length_section(url: str, root: Path, rounds: int) -> None:
             body = b'{"model":"mock","stream":true,"messages":[' + history + b"]}"
             ours = raw = 0.0
             for _ in range(rounds):
-                ours += await cpu_ms(5, lambda: talk.run("hello")) / rounds
-                raw += await cpu_ms(5, lambda: raw_post(client, url, body)) / rounds
+                ours += await cpu_ms(5, partial(talk.run, "hello")) / rounds
+                raw += await cpu_ms(5, partial(raw_post, client, url, body)) / rounds
         first = first or ours - raw
         print(f"{items:6} {ours:9.2f} {raw:8.2f} {ours - raw:12.2f} {len(body):12}"
               f"   {(ours - raw) / first:5.2f} x that at 10")  # fmt: skip
@@ -185,12 +186,12 @@ async def deltas_section(url: str, root: Path, rounds: int) -> None:
             talk = await runtime.create_conversation(directory=str(root), settings=settings)
             async with talk.subscribe() as updates:
                 times = 1 if count > 10_000 else rounds
-                ours = await cpu_ms(times, lambda: talk.run(f"deltas {count}"))
+                ours = await cpu_ms(times, partial(talk.run, f"deltas {count}"))
                 seen = 0
                 while updates.next_nowait() is not None:
                     seen += 1
             body = b'{"model":"mock","messages":[{"role":"user","content":"deltas %d"}]}' % count
-            raw = await cpu_ms(times, lambda: raw_post(client, url, body))
+            raw = await cpu_ms(times, partial(raw_post, client, url, body))
             beside = (ours - raw) * 1000 / count
             print(
                 f"{count:7} deltas: ours {ours:8.1f} ms, raw POST {raw:7.1f} ms, "

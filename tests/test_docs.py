@@ -105,9 +105,9 @@ def test_shell_examples_run(block: Block) -> None:
     assert (done.returncode, "vaala: " in done.stderr) == (0, False), done.stderr
 
 
-def test_the_readme_shows_what_the_demo_does() -> None:
+def test_the_readme_shows_what_the_demo_does(tmp_path: Path) -> None:
     (block,) = _blocks("console", ROOT / "README.md")
-    done = _call(sys.executable, str(ROOT / ".ci" / "demo.py"))
+    done = _call(sys.executable, str(ROOT / ".ci" / "demo.py"), TMPDIR=str(tmp_path))
     assert done.returncode == 0
     shown, _, rest = done.stdout.partition("\n\n$ vaala list\n")
     assert block.text.split() == shown.split()

@@ -14,6 +14,7 @@ from msgspec import Struct
 from vaala.dao.entries import Entry, input_entry, item_entry, step_entry, turn_entry
 from vaala.dao.state import SessionState
 from vaala_protocol.events import Event, InputChanged, ItemChanged, StepChanged, TurnChanged
+from vaala_protocol.ids import new_id
 from vaala_protocol.items import (
     Approval,
     CommandEnd,
@@ -21,9 +22,11 @@ from vaala_protocol.items import (
     Item,
     PeerMessage,
     Question,
+    SettingsChange,
     ToolCall,
     UserMessage,
 )
+from vaala_protocol.settings import Settings
 from vaala_protocol.state import CommandEnded, InputInfo, PeerInput, StepInfo, TurnInfo, UserInput
 
 replace = msgspec.structs.replace
@@ -112,4 +115,14 @@ def interruption(turn: TurnInfo, at: int, id: str, step: int | None, reason: str
     return Interruption(
         id=id, at=at, turn_id=turn.id, step=step, created_at=now, completed_at=now,
         by=turn.interrupted_by or "user", reason=reason,
+    )  # fmt: skip
+
+
+def settings_change(
+    at: int, settings: Settings, turn_id: str | None, step: int | None
+) -> SettingsChange:
+    now = now_ms()
+    return SettingsChange(
+        id=new_id(), at=at, turn_id=turn_id, step=step, created_at=now, completed_at=now,
+        settings=settings,
     )  # fmt: skip

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
 import trio
 
 from vaala import limits
 from vaala.changes import now_ms, replace
-from vaala.requests import ChildDone, Send, TakeResult, TurnResult, result_text
+from vaala.requests import ChildDone, Nudge, Send, TakeResult, TurnResult, result_text
 from vaala.table import Table
 from vaala.tools.base import ToolFailure
 from vaala_protocol.calls import AgentDetails
@@ -32,6 +32,7 @@ class Children:
 
     def __init__(self, parent: Session) -> None:
         self._parent = parent
+        self._reopening = False
         self._table: Table[Session] = Table(parent.children, self._open, self._crashed)
 
     def __len__(self) -> int:
@@ -55,6 +56,13 @@ class Children:
         reason = f"it crashed: {error!r}"
         self._parent.publish(SessionClosed(session_id=session_id, reason=reason))
 
+    @property
+    def at_rest(self) -> bool:
+        """No child is being opened, and all are at rest."""
+        children = list(self._table)
+        opened = len(children) == len(self._table) and not self._reopening
+        return opened and all(child.at_rest for child in children)
+
     def close_settled(self) -> None:
         """Close children that are at rest and whose result was taken."""
         known = self._parent.state.head.children
@@ -68,23 +76,32 @@ class Children:
     async def close(self, session_id: str) -> None:
         await self._table.close(session_id)
 
-    async def reopen(self, session_ids: tuple[str, ...]) -> None:
+    def reopen(self, session_ids: tuple[str, ...]) -> None:
         """Open the children that were open when the runtime ended, and hear how they ended.
 
         A result that was told before is dropped by the parent.
         """
+        self._reopening = True
+        self._parent.spawn(self._reopen, session_ids)
+
+    async def _reopen(self, session_ids: tuple[str, ...]) -> None:
         for session_id in session_ids:
             try:
-                child = await self.get(session_id)
-                result = await child.last_result()
+                await (await self.get(session_id)).last_result()
             except (NotFound, BadRequest):
                 instance = self._parent.around.definitions.instance
                 self._parent.report(ChildDone(session_id, _never_ran(session_id, instance), ""))
-                continue
             except Refused:
                 continue
-            if result.turn.state != "running":
-                self._turn_done(child, result)
+        self._reopening = False
+        for child in list(self._table):
+            await self._tell_rest(child)
+        self._parent.report(Nudge())
+
+    async def _tell_rest(self, child: Session) -> None:
+        if child.at_rest:
+            with suppress(Refused):
+                self._turn_done(child, await child.last_result())
 
 
 class CallAgents:

@@ -124,6 +124,15 @@ def held(state: SessionState, ids: Iterable[str]) -> list[Change]:
     ]
 
 
+def taken_back(state: SessionState, session_id: str) -> list[Change]:
+    """Return the changes that withdraw what waits from a child: it was handed over elsewhere."""
+    return [
+        input_change(state.session_id, replace(waiting, state="withdrawn"), waiting)
+        for waiting in state.pending
+        if isinstance(waiting.source, PeerInput) and waiting.source.from_session == session_id
+    ]
+
+
 def for_turn(pending: Iterable[InputInfo]) -> list[InputInfo]:
     """Return what starts the next turn: everything up to the first message of a person.
 
@@ -139,6 +148,20 @@ def for_turn(pending: Iterable[InputInfo]) -> list[InputInfo]:
             return [*_fitting(before, room), waiting]
         before.append(waiting)
     return []
+
+
+def starting(
+    state: SessionState, pending: Iterable[InputInfo]
+) -> tuple[list[InputInfo], list[Change]]:
+    """Return what starts the next turn once ``pending`` is released, and what else that changes."""
+    free = [replace(waiting, state="waiting") for waiting in pending]
+    taken = for_turn(free)
+    changes = [
+        input_change(state.session_id, waiting, state.queue.get(waiting.id))
+        for waiting in free
+        if waiting not in taken and waiting != state.queue.get(waiting.id)
+    ]
+    return taken, changes
 
 
 def for_step(pending: Iterable[InputInfo]) -> list[InputInfo]:

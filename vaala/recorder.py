@@ -50,19 +50,22 @@ class Recorder:
     async def write(self, changes: Sequence[Change], *, keep: bool) -> None:
         """Append what was kept, then ``changes``; apply and publish each that is durable.
 
+        Before either it finds out what became of an append whose outcome was open: nothing is
+        open any more when this returns.
+
         Raises `NotDurable`. With ``keep`` the changes are kept for the next attempt, and may be
         written in several appends when one cannot hold them. Without it they are one append or
         nothing, and forgotten when they fail: the caller tells whoever asked for them. Then also
         raises `BadRequest` for what JSON cannot hold.
 
         When the device failed and cannot be read either, the outcome of the last append stays
-        open; should it turn out to stand, it is applied and published before the next one.
-        Cancel: as when the device failed.
+        open, and everything else waits for it. Cancel: as when the device failed.
         """
         batch = tuple(changes)
         if keep and batch:
             self._kept.append(batch)
         try:
+            await self._find_out()
             while self._kept:
                 await self._append_kept()
             if batch and not keep:
@@ -94,11 +97,6 @@ class Recorder:
 
     async def _append(self, batch: Batch) -> None:
         """Append a batch and apply it."""
-        doubt = self._doubt
-        if doubt is not None and await self._settle(doubt):
-            if doubt.batch is batch:
-                return
-            self._tell(doubt.batch)
         doubt = _Doubt(batch, self.log.seq)
         try:
             await self.log.append([change.entry for change in batch])
@@ -106,7 +104,7 @@ class Recorder:
             raise
         except StorageError:
             self._doubt = doubt
-            if not await self._settle(doubt):
+            if not await self._stands(doubt):
                 raise
         except trio.Cancelled:
             self._doubt = doubt
@@ -115,8 +113,16 @@ class Recorder:
             for change in batch:
                 change.apply(self.log.state)
 
-    async def _settle(self, doubt: _Doubt) -> bool:
-        """Find out whether a batch is in the stream; if so, it is applied when this returns."""
+    async def _find_out(self) -> None:
+        """Settle what is open; a batch that turns out to stand is no longer kept."""
+        doubt = self._doubt
+        if doubt is not None and await self._stands(doubt):
+            if self._kept and self._kept[0] is doubt.batch:
+                self._kept.popleft()
+            self._tell(doubt.batch)
+
+    async def _stands(self, doubt: _Doubt) -> bool:
+        """Tell whether a batch is in the stream; if so, it is applied when this returns."""
         await self.log.recover()
         self._doubt = None
         return self.log.seq >= doubt.before + len(doubt.batch)

@@ -59,6 +59,13 @@ class Configure(Struct, Command[Settings], frozen=True):
     settings: Settings
 
 
+FROM_STATE = (
+    Send, EditInput, WithdrawInput, MoveInput, Resume, AnswerApproval, Configure,
+)  # fmt: skip
+"""What is computed from the state: nothing may wait to be written, or be open, when that is done.
+Reports bring changes that are kept whatever happens."""
+
+
 class Record(Struct, Command[None], frozen=True):
     """From the turn: write these changes down. Raises `NotDurable`; they are kept all the same."""
 
@@ -117,7 +124,7 @@ class TakeResult(Struct, Command[None], frozen=True):
 
 
 class Nudge(Struct, Command[None], frozen=True):
-    """From a timer: try again what the disk refused."""
+    """From a timer or the children: try again what was refused, and look who waits."""
 
 
 class TurnResult(Struct, frozen=True):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any
@@ -10,11 +9,19 @@ from typing import Any
 import outcome
 import trio
 
-from vaala import inputs, limits
+from vaala import inputs, limits, requests
 from vaala.actor import Actor
 from vaala.agent.history import History, read_history
 from vaala.approvals import answer_changes
-from vaala.changes import Change, input_change, item_change, now_ms, replace, turn_change
+from vaala.changes import (
+    Change,
+    input_change,
+    item_change,
+    now_ms,
+    replace,
+    settings_change,
+    turn_change,
+)
 from vaala.children import Children
 from vaala.command_news import CommandNews
 from vaala.dao.session_log import SessionLog
@@ -25,25 +32,6 @@ from vaala.models.base import Model
 from vaala.outcomes import Outcomes
 from vaala.recorder import Recorder
 from vaala.recovery import recovery_changes
-from vaala.requests import (
-    AnswerApproval,
-    BeginStep,
-    ChildDone,
-    CommandGone,
-    Configure,
-    EditInput,
-    Finish,
-    Flush,
-    MoveInput,
-    Nudge,
-    Record,
-    Resume,
-    Send,
-    TakeResult,
-    TurnGone,
-    TurnResult,
-    WithdrawInput,
-)
 from vaala.session_files import SessionFiles
 from vaala.session_view import RecentItems
 from vaala.tools.commands import SessionCommands
@@ -59,8 +47,7 @@ from vaala_protocol.events import (
     Unsaved,
     WaitsChanged,
 )
-from vaala_protocol.ids import new_id
-from vaala_protocol.items import Item, SettingsChange
+from vaala_protocol.items import Item
 from vaala_protocol.settings import Settings
 from vaala_protocol.state import (
     CommandEnded,
@@ -69,8 +56,6 @@ from vaala_protocol.state import (
     SessionInfo,
     SessionSnapshot,
 )
-
-log = logging.getLogger(__name__)
 
 
 class Session(Actor):
@@ -85,20 +70,23 @@ class Session(Actor):
         session_log: SessionLog,
         *,
         depth: int,
-        done: Callable[[Session, TurnResult], None] | None = None,
+        done: Callable[[Session, requests.TurnResult], None] | None = None,
     ) -> None:
         super().__init__()
         self.around = around
         self.log = session_log
         self.depth = depth
         self.live = LiveParts(self.id, self.publish)
-        self.waits = Waits(self._publish_waits)
+        self.waits = Waits(
+            lambda waits: self.publish(WaitsChanged(session_id=self.id, waits=waits))
+        )
         self.recent = RecentItems(session_log)
         self.files = SessionFiles(around.log.blobs, self.state.head.reads)
         self.turn: Turn | None = None
         self.used_at = trio.current_time()
         self.outcomes = Outcomes(session_log)
         self._done = done
+        self._told: set[str] = set()
         self._recorder = Recorder(session_log, self._publish_change)
         self._unsaved: str | None = None
         self._last_at = self.state.head.last_at
@@ -128,7 +116,7 @@ class Session(Actor):
         session_id: str,
         *,
         depth: int,
-        done: Callable[[Session, TurnResult], None] | None = None,
+        done: Callable[[Session, requests.TurnResult], None] | None = None,
     ) -> AsyncGenerator[Session]:
         """Open a session from its log and settle what a crash left. Raises `NotFound`."""
         session = Session(around, await around.log.open_session(session_id), depth=depth, done=done)
@@ -144,16 +132,18 @@ class Session(Actor):
         if self.around.stream.watched:
             await self.recent.load()
         self.publish(SessionOpened(session=self.snapshot()))
-        if self.log.read_only is None and (changes := recovery_changes(self.state)):
+        if self.log.read_only is None and (changes := self._recovery()):
             with suppress(NotDurable):
                 await self._write(changes, keep=True)
-            self._last_at = max(self._last_at, self.state.head.last_at)
         if self.state.head.children:
-            self.spawn(self.children_table.reopen, tuple(self.state.head.children))
+            self.children_table.reopen(tuple(self.state.head.children))
 
     async def closing(self) -> None:
         if self.turn is not None:
             self.turn.interrupt("shutdown")
+        elif self._recorder.unsaved:
+            with suppress(NotDurable):
+                await self._write((), keep=True)
         self.children.cancel_scope.cancel()
 
     def tick(self, now: float) -> None:
@@ -167,44 +157,53 @@ class Session(Actor):
 
     @property
     def busy(self) -> bool:
-        """A turn runs, a command lives, or a child is open: the conversation must stay."""
+        """A turn runs, here or below, a command lives, or something waits to be written."""
         commands = self._commands is not None and self._commands.running > 0
-        return self.turn is not None or commands or len(self._children or ()) > 0
+        return not self.at_rest or commands or self._recorder.unsaved
+
+    @property
+    def at_rest(self) -> bool:
+        """Nothing runs or waits to run, here and in the sessions below."""
+        below = self._children is None or self._children.at_rest
+        return self.turn is None and below and not inputs.for_turn(self.state.pending)
 
     async def handle(self, command: Any) -> Any:  # noqa: PLR0912 # a table of messages
+        if isinstance(command, (*requests.FROM_STATE, requests.BeginStep)):
+            await self._catch_up()
         match command:
-            case Record(changes=changes):
+            case requests.Record(changes=changes):
                 return await self._record(changes)
-            case BeginStep():
+            case requests.BeginStep():
                 return await self._begin_step(command)
-            case Finish():
+            case requests.Finish():
                 return await self._finish(command)
-            case Flush():
+            case requests.Flush():
                 return await self._write((), keep=True)
-            case TurnGone():
+            case requests.TurnGone():
                 return await self._turn_gone()
-            case CommandGone(ended=ended):
+            case requests.CommandGone(ended=ended):
                 return await self._tell(f"command:{ended.command_id}", ended)
-            case ChildDone():
+            case requests.ChildDone():
                 return await self._child_done(command)
-            case TakeResult(session_id=session_id):
-                return await self._take_result(session_id)
-            case Nudge():
-                return await self._go_on()
-            case Send():
+            case requests.TakeResult():
+                return await self._take_result(command.session_id)
+            case requests.Nudge():
+                await self._go_on()
+                return await self._rested()
+            case requests.Send():
                 return await self._send(command)
-            case EditInput(input_id=input_id, content=content):
+            case requests.EditInput(input_id=input_id, content=content):
                 return await self._change_input(*inputs.edited(self.state, input_id, content))
-            case WithdrawInput(input_id=input_id):
+            case requests.WithdrawInput(input_id=input_id):
                 return await self._withdraw(input_id)
-            case MoveInput(input_id=input_id, before=before):
+            case requests.MoveInput(input_id=input_id, before=before):
                 return await self._write(inputs.moved(self.state, input_id, before), keep=False)
-            case Resume():
+            case requests.Resume():
                 await self._write(inputs.released(self.state), keep=False)
                 return await self._go_on()
-            case AnswerApproval():
+            case requests.AnswerApproval():
                 return await self._answer(command)
-            case Configure(settings=settings):
+            case requests.Configure(settings=settings):
                 return await self._configure(settings)
             case _:
                 raise TypeError(f"{self} does not know {command!r}")
@@ -221,7 +220,7 @@ class Session(Actor):
         turn.hold = {waiting.id for waiting in self.state.pending}
         return turn.interrupt("user")
 
-    async def _send(self, send: Send) -> InputInfo:
+    async def _send(self, send: requests.Send) -> InputInfo:
         if (known := inputs.known(self.state, send)) is not None:
             return known
         new = inputs.accepted(self.state, send)
@@ -245,14 +244,7 @@ class Session(Actor):
 
     async def _begin_turn(self, pending: Sequence[InputInfo]) -> None:
         """Release what is held and start a turn with what comes first, in one append."""
-        await self._settle_orphan()
-        released = [replace(waiting, state="waiting") for waiting in pending]
-        taken = inputs.for_turn(released)
-        changes = [
-            input_change(self.id, waiting, self.state.queue.get(waiting.id))
-            for waiting in released
-            if waiting not in taken and waiting != self.state.queue.get(waiting.id)
-        ]
+        taken, changes = inputs.starting(self.state, pending)
         if not taken:
             return await self._write(changes, keep=False)
         agent = self.around.definitions.agent(self.info.agent)
@@ -265,22 +257,33 @@ class Session(Actor):
         self.around.session_changed()
         self.spawn(self._run_turn, self.turn)
 
-    async def _settle_orphan(self) -> None:
-        """Close a turn that was refused for the disk's sake but whose append has landed."""
+    async def _catch_up(self) -> None:
+        """Let the state say what the log says, before something is computed from it.
+
+        Also closes a turn that was refused for the disk's sake but whose append has landed.
+        Raises `NotDurable`.
+        """
+        await self._write((), keep=True)
         recorded = self.state.head.turn
         if self.turn is None and recorded is not None and recorded.state == "running":
-            await self._write(recovery_changes(self.state), keep=False)
-            self._last_at = max(self._last_at, self.state.head.last_at)
+            await self._write(self._recovery(), keep=True)
+
+    def _recovery(self) -> list[Change]:
+        """Return the changes that settle the state; the places of their items are taken."""
+        changes = recovery_changes(self.state)
+        places = [one.event.item.at for one in changes if isinstance(one.event, ItemChanged)]
+        self._last_at = max(self._last_at, *places, 0)
+        return changes
 
     async def _run_turn(self, turn: Turn) -> None:
         try:
             await turn.run()
         finally:
-            self.report(TurnGone(turn.id))
+            self.report(requests.TurnGone(turn.id))
 
     async def _record(self, changes: Sequence[Change]) -> None:
         """Write what the turn's calls want to record, all that waits in one append."""
-        others = self.more_reports(Record)
+        others = self.more_reports(requests.Record)
         together = [*changes, *(change for other, _ in others for change in other.changes)]
         failure: Refused | None = Stopping(f"{self} crashed")
         try:
@@ -293,7 +296,7 @@ class Session(Actor):
             for _, answer in others:
                 answer(outcome.Error(failure) if failure else outcome.Value(None))
 
-    async def _begin_step(self, begin: BeginStep) -> tuple[Item, ...]:
+    async def _begin_step(self, begin: requests.BeginStep) -> tuple[Item, ...]:
         taken = inputs.for_step(self.state.pending)
         changes, items = inputs.consumed(
             self.state, taken, self.next_at, turn_id=begin.turn_id, step=begin.number
@@ -304,11 +307,11 @@ class Session(Actor):
             self.turn.takes(taken)
         return items
 
-    async def _finish(self, finish: Finish) -> tuple[Item, ...]:
+    async def _finish(self, finish: requests.Finish) -> tuple[Item, ...]:
         turn = self.turn
         assert turn is not None
         if finish.unless_steered and inputs.steers(self.state.pending):
-            begin = BeginStep(finish.turn.id, finish.number)
+            begin = requests.BeginStep(finish.turn.id, finish.number)
             await self._write(finish.changes, keep=True)
             return await self._begin_step(begin)
         hold = turn.hold
@@ -328,23 +331,23 @@ class Session(Actor):
         self.history = turn.history
         if self.log.checkpoint_due and not self._recorder.unsaved:
             with suppress(NotDurable):
-                await self._write([self._checkpoint()], keep=False)
-        if self._done is not None:
-            self._done(self, turn.result)
+                self.state.head = replace(self.state.head, reads=self.files.noted_reads())
+                await self._write([Change(self.state.checkpoint(), None)], keep=False)
         self.outcomes.ended(turn.answers, turn.result)
         await self._go_on()
-        self.outcomes.notify()
+        await self._rested()
         self.around.session_changed()
 
-    def _checkpoint(self) -> Change:
-        self.state.head = replace(self.state.head, reads=self.files.noted_reads())
-        return Change(self.state.checkpoint(), None)
+    async def _rested(self) -> None:
+        """Tell those who wait when the session may have come to rest; the parent, when it has."""
+        self.outcomes.notify()
+        if self._done is not None and self.at_rest and self.state.head.turn is not None:
+            self._done(self, await self.last_result())
 
     async def _go_on(self) -> None:
         """Write what could not be written, and start the next turn when one is due."""
         try:
-            if self._recorder.unsaved:
-                await self._write((), keep=True)
+            await self._catch_up()
             due = self.turn is None and not self.stopping and inputs.for_turn(self.state.pending)
             if due:
                 waiting = [one for one in self.state.pending if one.state == "waiting"]
@@ -354,9 +357,9 @@ class Session(Actor):
 
     async def _nudge_later(self) -> None:
         await trio.sleep(limits.SAVE_RETRY_MAX_S)
-        self.report(Nudge())
+        self.report(requests.Nudge())
 
-    async def _answer(self, answer: AnswerApproval) -> None:
+    async def _answer(self, answer: requests.AnswerApproval) -> None:
         changes, decided = answer_changes(self.state, answer)
         await self._write(changes, keep=False)
         for approval_id, call in decided:
@@ -368,13 +371,8 @@ class Session(Actor):
 
     async def _configure(self, settings: Settings) -> Settings:
         new = settings.over(self.state.head.settings)
-        now = now_ms()
-        turn = self.turn
-        change = SettingsChange(
-            id=new_id(), at=self.next_at(), created_at=now, completed_at=now, settings=new,
-            turn_id=turn.id if turn else None, step=turn.step_number if turn else None,
-            session_id=self.id,
-        )  # fmt: skip
+        where = (self.turn.id, self.turn.step_number) if self.turn else (None, None)
+        change = settings_change(self.next_at(), new, *where)
         await self._write([item_change(change)], keep=False)
         self.publish(SettingsChanged(session_id=self.id, settings=new))
         return new
@@ -397,15 +395,17 @@ class Session(Actor):
             self._children = Children(self)
         return self._children
 
-    async def _child_done(self, done: ChildDone) -> None:
+    async def _child_done(self, done: requests.ChildDone) -> None:
         known = done.session_id in self.state.head.children
         if known and not self.around.wait_graph.awaited(done.session_id):
             await self._tell(f"child:{done.turn.id}", inputs.result_of_child(done))
+        await self._rested()
 
     async def _tell(self, client_id: str, source: CommandEnded | PeerInput) -> None:
         """Queue something for the agent; a repeat of the same client id is dropped."""
-        if client_id in self.state.client_ids:
+        if client_id in self.state.client_ids or client_id in self._told:
             return
+        self._told.add(client_id)
         told = inputs.told(self.state, client_id, source)
         try:
             await self._write([input_change(self.id, told)], keep=True)
@@ -413,26 +413,24 @@ class Session(Actor):
             self.spawn(self._nudge_later)
 
     async def _take_result(self, session_id: str) -> None:
-        changes = [
-            input_change(self.id, replace(waiting, state="withdrawn"), waiting)
-            for waiting in self.state.pending
-            if isinstance(waiting.source, PeerInput) and waiting.source.from_session == session_id
-        ]
-        if changes:
-            await self._write(changes, keep=True)
+        """Take the result of a child back from the queue; when it cannot be saved, it is kept."""
+        with suppress(NotDurable):
+            await self._write((), keep=True)
+        with suppress(NotDurable):
+            await self._write(inputs.taken_back(self.state, session_id), keep=True)
 
-    async def settled(self) -> TurnResult:
-        """Wait until nothing runs and nothing waits to run; return how the last turn ended.
+    async def settled(self) -> requests.TurnResult:
+        """Wait until the session is at rest; return how its last turn ended.
 
         Cancel: only stops waiting. Raises `BadRequest` when no turn has ever run.
         """
-        while self.turn is not None or inputs.for_turn(self.state.pending):
+        while not self.at_rest:
             if self._ended:
                 raise Stopping(f"{self} was closed before its work ended")
             await self.outcomes.news()
         return await self.last_result()
 
-    async def last_result(self) -> TurnResult:
+    async def last_result(self) -> requests.TurnResult:
         """Return how the last turn ended; raises `BadRequest` when there was none."""
         turn = self.state.head.turn
         if turn is None:
@@ -480,9 +478,6 @@ class Session(Actor):
             event = ItemChanged(item=item)
         if event is not None:
             self.publish(event)
-
-    def _publish_waits(self, waits: Any) -> None:
-        self.publish(WaitsChanged(session_id=self.id, waits=waits))
 
     def snapshot(self) -> SessionSnapshot:
         """Return what clients see now; `RecentItems.load` comes first."""

@@ -170,5 +170,3 @@ def check_final(streams: Mapping[str, list[Stream]]) -> None:
         for one in sessions[0].inputs.values():
             if one["source"]["type"] == "user":
                 assert one.get("state") in ("consumed", "withdrawn"), f"input {one} still waits"
-
-

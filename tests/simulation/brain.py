@@ -1,4 +1,4 @@
-"""What stands in for the world around a runtime: a model, tools and processes of random behaviour."""
+"""The world around a runtime: a model, tools and processes that behave at random."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from vaala.models.base import Finish, ModelEvent, ModelFailure, ModelRequest, Te
 from vaala.testing.function_model import FunctionModel, Said, answer, newest
 from vaala.tools.base import Tool, ToolContext, ToolFailure
 from vaala.tools.function import tool
+from vaala_protocol.settings import ErrorKind
 
 WORDS = ("alpha", "beta", "gamma", "delta", "你好", "世界")
 _STARTED = re.compile(r"Started session ([0-9a-f-]{36})")
@@ -94,8 +95,10 @@ class Brain:
     def _failure(self) -> ModelFailure:
         retryable = self.random.random() < 0.7
         after_s = self.random.choice((None, None, 2.0, 4000.0))
-        kind = self.random.choice(("overloaded", "network", "incomplete"))
-        return ModelFailure(kind, "it broke", retryable=retryable, retry_after_s=after_s)
+        kinds: tuple[ErrorKind, ...] = ("overloaded", "network", "incomplete")
+        return ModelFailure(
+            self.random.choice(kinds), "it broke", retryable=retryable, retry_after_s=after_s
+        )
 
     def _calls(self, said: Said) -> list[_Call]:
         if self.random.random() < 0.25 + 0.1 * len(said.results):

@@ -15,14 +15,14 @@ from vaala.runtime import Runtime
 from vaala.testing.projection import Projection
 from vaala_protocol.errors import BadRequest, NotFound, NotPending, Refused
 from vaala_protocol.items import Approval
-from vaala_protocol.settings import Settings
-from vaala_protocol.state import Snapshot
+from vaala_protocol.settings import Mode, Settings
+from vaala_protocol.state import Delivery, Snapshot
 
-MODES = ("full", "full", "ask", "auto-edit", "read-only")
+MODES: tuple[Mode, ...] = ("full", "full", "ask", "auto-edit", "read-only")
 
 
 class Client:
-    """``changed`` is true between an operation and its answer for nobody else: one at a time."""
+    """Does one operation after the other; it edits and withdraws its own messages alone."""
 
     def __init__(self, runtime: Runtime, ledger: Ledger, brain: Brain, random: Random) -> None:
         self.runtime = runtime
@@ -72,7 +72,7 @@ class Client:
             await self._send(talk, message, next(iter(message.texts)))
 
     async def _send(self, talk: ConversationHandle, message: Message, text: str) -> None:
-        delivery = self.random.choice(("queue", "queue", "steer"))
+        delivery: Delivery = "steer" if self.random.random() < 0.3 else "queue"
         sent = await talk.send(text, client_id=message.client_id, delivery=delivery)
         self.ledger.accepted(message, sent.id)
 

@@ -10,15 +10,15 @@ from random import Random
 import msgspec
 import trio
 import trio.testing
+from pytest import MonkeyPatch
 
 import vaala
-from tests.simulation.audit import check_final, check_ledger, read_streams
+from tests.simulation.audit import Stream, check_final, check_ledger, read_streams
 from tests.simulation.brain import WORDS, Brain
 from tests.simulation.clients import Client
 from tests.simulation.ledger import Ledger
 from tests.vaala.core.seeds import schedule
 from tests.vaala.dao.crashing import hits_of, rows_of
-from vaala.dao import session_log
 from vaala.handle import ConversationHandle
 from vaala.runtime import Runtime
 from vaala.testing.disk import SimulatedDisk
@@ -126,7 +126,7 @@ class Story:
                 assert not new, f"opening again has changed {stream.session_id}: {new}"
         await self.audit()
 
-    async def _opened_and_closed(self):  # type: ignore[no-untyped-def]
+    async def _opened_and_closed(self) -> dict[str, list[Stream]]:
         async with self.runtime() as runtime:
             for conversation_id in await self._ids():
                 await runtime.open_conversation(conversation_id)
@@ -156,7 +156,9 @@ class Story:
 
     async def _check_pages(self, talk: ConversationHandle) -> None:
         pages = [await self._paged(talk, limit, back) for limit in (3, 1000) for back in (0, 1)]
-        pages.append(await self._paged(talk, self.random.randint(1, 20), self.random.random() < 0.5))
+        pages.append(
+            await self._paged(talk, self.random.randint(1, 20), self.random.choice((0, 1)))
+        )
         assert all(page == pages[0] for page in pages), "pages differ"
         places = [item.at for item in pages[0]]
         assert places == sorted(places)
@@ -166,7 +168,7 @@ class Story:
         (root,) = [one for one in update.sessions if one.info.id == talk.id]
         assert list(root.items) == pages[0][-len(root.items) :]
 
-    async def _paged(self, talk: ConversationHandle, limit: int, back: float) -> list[Item]:
+    async def _paged(self, talk: ConversationHandle, limit: int, back: int) -> list[Item]:
         found: list[Item] = []
         while True:
             if back:
@@ -216,16 +218,13 @@ def tell(seed: int) -> Ledger:
     """Run the story of a seed; raises ``AssertionError`` with the seed when it ends badly."""
     clock = trio.testing.MockClock(autojump_threshold=0)
     story = Story(seed)
-    normal = session_log.CHECKPOINT_AFTER_BYTES_MIN
-    session_log.CHECKPOINT_AFTER_BYTES_MIN = CHECKPOINT_BYTES
     try:
-        with schedule(seed):
+        with schedule(seed), MonkeyPatch.context() as patch:
+            patch.setattr("vaala.dao.session_log.CHECKPOINT_AFTER_BYTES_MIN", CHECKPOINT_BYTES)
             trio.run(_bounded, story, clock=clock)
     except BaseException as error:
-        error.add_note(f"run it alone: python tests/simulation/storm.py --seed {seed}")
+        error.add_note(f"run it alone: python bench/storms.py --seed {seed}")
         raise
-    finally:
-        session_log.CHECKPOINT_AFTER_BYTES_MIN = normal
     return story.ledger
 
 

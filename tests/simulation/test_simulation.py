@@ -1,4 +1,4 @@
-"""Whole runtimes under random clients, faults and crashes; `storm.py` runs more of the same."""
+"""Whole runtimes under random clients, faults and crashes; `bench/storms.py` runs more."""
 
 from __future__ import annotations
 

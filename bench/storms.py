@@ -1,4 +1,4 @@
-"""Run many stories: ``python tests/simulation/storm.py --seeds 10000 --jobs 2``."""
+"""Run many stories: ``python bench/storms.py --seeds 10000 --jobs 2``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent.parent
+ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT)]
 
 from tests.simulation.story import tell  # noqa: E402 # the path above comes first
@@ -53,7 +53,8 @@ def main() -> int:
     first, count = (given.seed, 1) if given.seed is not None else (given.first, given.seeds)
     logging.getLogger("vaala").propagate = False
     logging.getLogger("vaala").addHandler(logging.NullHandler())
-    began, done, failed = time.monotonic(), [], 0
+    began, failed = time.monotonic(), 0
+    done: list[Outcome] = []
     for one in outcomes(range(first, first + count), given.jobs):
         done.append(one)
         if one.failure:

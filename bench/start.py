@@ -52,10 +52,10 @@ def main() -> None:
                     taken[name].append(figures)
     print(f"{'':26} {'CPU: min':>9} {'median':>7} {'wall: median':>14}   beside trio")
     base = statistics.median(cpu for cpu, _ in taken["python -c 'import trio'"])
-    for name, figures in taken.items():
-        cpu = [one for one, _ in figures]
+    for name, measured in taken.items():
+        cpu = [one for one, _ in measured]
         middle = statistics.median(cpu)
-        wall = statistics.median(one for _, one in figures)
+        wall = statistics.median(one for _, one in measured)
         print(f"{name:26} {min(cpu):9.0f} {middle:7.0f} {wall:14.0f}   {middle / base:5.2f} x")
 
 

@@ -9,8 +9,8 @@ import pytest
 PUBLIC = {
     "vaala": """
         AgentDefinition Allow Ask Budgets ConversationHandle Deny Model ModelFailure
-        PermissionGate PermissionRequest Runtime Tool ToolContext ToolFailure ToolResult
-        TurnResult open_runtime open_store tool
+        PermissionGate PermissionRequest Provider Runtime Settings Tool ToolContext ToolFailure
+        ToolResult TurnResult open_models open_runtime open_store tool
     """,
     "vaala.config": """
         Config ConfigError DEFAULT_AGENT Problem config_directory data_directory

@@ -18,11 +18,14 @@ if TYPE_CHECKING:
     from vaala.embed import open_runtime
     from vaala.handle import ConversationHandle
     from vaala.models.base import Model, ModelFailure
+    from vaala.models.provider import Provider
+    from vaala.models.set import open_models
     from vaala.permissions.base import Allow, Ask, Deny, PermissionGate, PermissionRequest
     from vaala.requests import TurnResult
     from vaala.runtime import Runtime
     from vaala.tools.base import Tool, ToolContext, ToolFailure, ToolResult
     from vaala.tools.function import tool
+    from vaala_protocol.settings import Settings
 
 _HOMES = {
     "AgentDefinition": "vaala.agent.definition",
@@ -35,12 +38,15 @@ _HOMES = {
     "ModelFailure": "vaala.models.base",
     "PermissionGate": "vaala.permissions.base",
     "PermissionRequest": "vaala.permissions.base",
+    "Provider": "vaala.models.provider",
     "Runtime": "vaala.runtime",
+    "Settings": "vaala_protocol.settings",
     "Tool": "vaala.tools.base",
     "ToolContext": "vaala.tools.base",
     "ToolFailure": "vaala.tools.base",
     "ToolResult": "vaala.tools.base",
     "TurnResult": "vaala.requests",
+    "open_models": "vaala.models.set",
     "open_runtime": "vaala.embed",
     "open_store": "vaala.dao.opening",
     "tool": "vaala.tools.function",
@@ -57,12 +63,15 @@ __all__ = [
     "ModelFailure",
     "PermissionGate",
     "PermissionRequest",
+    "Provider",
     "Runtime",
+    "Settings",
     "Tool",
     "ToolContext",
     "ToolFailure",
     "ToolResult",
     "TurnResult",
+    "open_models",
     "open_runtime",
     "open_store",
     "tool",

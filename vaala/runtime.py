@@ -18,7 +18,7 @@ from vaala.handle import ConversationHandle
 from vaala.table import Table
 from vaala.text import scrub
 from vaala_executors.workspace import Executor
-from vaala_protocol.errors import Stopping
+from vaala_protocol.errors import BadRequest, Stopping
 from vaala_protocol.ids import new_id
 from vaala_protocol.settings import Settings
 from vaala_protocol.state import ConversationInfo, Location, SessionInfo
@@ -69,7 +69,7 @@ class Runtime:
     async def create_conversation(
         self,
         *,
-        directory: str | None = None,
+        directory: str = ".",
         executor: str = "local",
         agent: str = "default",
         settings: Settings | None = None,
@@ -77,18 +77,19 @@ class Runtime:
         ephemeral: bool = False,
     ) -> ConversationHandle:
         """Make a conversation that works in ``directory``. Nothing is on disk before its first
-        message. Raises `BadRequest` for an unknown agent.
+        message. Raises `BadRequest` for an unknown agent or executor.
         """
         self.definitions.agent(agent)
         if self._stopping:
             raise Stopping("the runtime is closing")
         now = now_ms()
-        if directory and executor == "local":
-            directory = _absolute(directory)
-        locations = (Location(executor=executor, directory=directory),) if directory else ()
+        if executor not in self.executors:
+            known = ", ".join(sorted(self.executors)) or "none"
+            raise BadRequest(f"no executor {executor!r}; there are: {known}")
+        location = Location(executor=executor, directory=_absolute(directory, executor))
         info = ConversationInfo(
             id=new_id(), created_at=now, updated_at=now, title=scrub(title),
-            locations=locations, ephemeral=ephemeral,
+            locations=(location,), ephemeral=ephemeral,
         )  # fmt: skip
         root = SessionInfo(id=info.id, agent=agent, created_at=now, settings=settings or Settings())
         self._created[info.id] = await self.store.create(info, root)
@@ -142,6 +143,6 @@ class Runtime:
                     nursery.start_soon(self._table.close, conversation.id)
 
 
-def _absolute(directory: str) -> str:
+def _absolute(directory: str, executor: str) -> str:
     """Return a path of this machine as it is from now on, whatever the process's directory."""
-    return os.path.abspath(os.path.expanduser(directory))
+    return os.path.abspath(os.path.expanduser(directory)) if executor == "local" else directory

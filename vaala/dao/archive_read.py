@@ -10,8 +10,9 @@ import re
 import tarfile
 import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from vaala.dao.errors import BadArchive
 from vaala.dao.limits import ARCHIVE_BYTES_MAX, ARCHIVE_CHUNK_BYTES, ARCHIVE_MEMBERS_MAX
@@ -25,8 +26,7 @@ _GZIP = 16 + zlib.MAX_WBITS
 _NAME = re.compile(r"(manifest\.json)|streams/([^/]+)/([0-9]{6})\.jsonl|blobs/([^/]+)")
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+class Member(Struct, frozen=True):
     """What comes next in an archive: the manifest, a part of a stream, or a blob."""
 
     size: int

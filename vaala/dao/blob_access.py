@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from vaala.dao.home import Home
 from vaala_protocol.errors import NotFound
@@ -13,8 +14,7 @@ from vaala_storage import errors
 from vaala_storage.blobs import BlobWriter
 
 
-@dataclass(frozen=True, slots=True)
-class Blobs:
+class Blobs(Struct, frozen=True):
     """Scoped to the conversation; a staged one keeps its blobs in memory until it moves to disk.
 
     Write a blob before the entry that names it: it is durable when the call returns.

@@ -8,8 +8,9 @@ a lower ``at``, and a place is found by bisection.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from vaala.dao.entries import Entry, merged
 from vaala.dao.limits import PROBE_ENTRIES, READ_CHUNK_ENTRIES
@@ -49,8 +50,7 @@ def fold_block(stored: list[Stored], session_id: str, damage: list[Damage]) -> l
     return sorted(items, key=lambda item: item.at)
 
 
-@dataclass(slots=True)
-class Blocks:
+class Blocks(Struct):
     """The blocks of a stream, one way, as lists of whole items; empty ones are passed over."""
 
     walk: Walk

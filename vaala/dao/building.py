@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 
 import trio
+from msgspec import Struct
 
 from vaala.dao.entries import Entry
 from vaala.dao.limits import COPY_BATCH_BYTES
@@ -21,10 +21,9 @@ from vaala_storage.log import LogStorage
 BUILDING_STREAM = "building"
 
 
-@dataclass(slots=True)
-class _Growing:
+class _Growing(Struct):
     last: int = 0
-    waiting: list[Entry] = field(default_factory=list)
+    waiting: list[Entry] = []
     size: int = 0
 
 

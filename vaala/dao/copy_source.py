@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from vaala.dao.building import BUILDING_STREAM
 from vaala.dao.entries import Entry
@@ -13,8 +14,7 @@ from vaala_storage.blobs import BlobStorage
 from vaala_storage.log import LogStorage
 
 
-@dataclass(frozen=True, slots=True)
-class CopySource:
+class CopySource(Struct, frozen=True):
     log: LogStorage
     blobs: BlobStorage
     path: str

@@ -12,14 +12,14 @@ from __future__ import annotations
 
 import os
 import secrets
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 _ID_CHARS_MAX = 64
 
 
-@dataclass(frozen=True, slots=True)
-class DataDir:
+class DataDir(Struct, frozen=True):
     root: Path
 
     @property

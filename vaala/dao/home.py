@@ -7,10 +7,10 @@ it to disk with a single `create` that holds that append. So an empty one leaves
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 import trio
+from msgspec import Struct
 
 from vaala.dao.entries import METADATA_STREAM, ROOT_STREAM, Entry
 from vaala.dao.errors import NewerFormat, ReadOnlyStore
@@ -46,8 +46,7 @@ class IndexFeed(Protocol):
         """Return the row as it is written, None when there is none or it cannot be read."""
 
 
-@dataclass(frozen=True, slots=True)
-class Shared:
+class Shared(Struct, frozen=True):
     """What all conversations of a store use."""
 
     log: LogStorage

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct
 
 from vaala.dao.background import for_each
 from vaala.dao.building import BUILDING_STREAM
@@ -29,11 +30,10 @@ class IndexFailed(Exception):
         self.cause = cause
 
 
-@dataclass(slots=True)
-class Pending:
+class Pending(Struct):
     """What waits for one row. ``streams`` None: read the log."""
 
-    streams: dict[str, list[tuple[int, Entry]]] | None = field(default_factory=dict)
+    streams: dict[str, list[tuple[int, Entry]]] | None = {}
     size: int = 0
 
     def follows(self, row: Row) -> bool:
@@ -42,20 +42,18 @@ class Pending:
         return all(entries[0][0] == row.sequence(name) + 1 for name, entries in waiting.items())
 
 
-@dataclass(slots=True)
-class _Written:
+class _Written(Struct):
     """What one turn of the writer stores."""
 
-    records: list[Record] = field(default_factory=list)
-    documents: list[Document] = field(default_factory=list)
-    gone: list[str] = field(default_factory=list)
+    records: list[Record] = []
+    documents: list[Document] = []
+    gone: list[str] = []
 
 
-@dataclass(slots=True)
-class Rebuilt:
+class Rebuilt(Struct):
     """What could not be read, and how many conversations had gaps."""
 
-    unreadable: list[str] = field(default_factory=list)
+    unreadable: list[str] = []
     damaged: int = 0
 
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from vaala_protocol.items import Item
 from vaala_protocol.state import ConversationInfo, ConversationStatus, StepInfo, TurnInfo
 from vaala_storage.log import Damage
 
 
-@dataclass(frozen=True, slots=True)
-class ItemPage:
+class ItemPage(Struct, frozen=True):
     """Items in order of ``at``, oldest first."""
 
     items: tuple[Item, ...]
@@ -22,8 +22,7 @@ class ItemPage:
     damage: tuple[Damage, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class TurnPage:
+class TurnPage(Struct, frozen=True):
     """Turns, newest first."""
 
     turns: tuple[TurnInfo, ...]
@@ -31,16 +30,14 @@ class TurnPage:
     """Pass it to get older ones; None: these were the oldest."""
 
 
-@dataclass(frozen=True, slots=True)
-class StepPage:
+class StepPage(Struct, frozen=True):
     """Steps, newest first."""
 
     steps: tuple[StepInfo, ...]
     cursor: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class ListQuery:
+class ListQuery(Struct, frozen=True):
     """Which conversations, in which order. None: does not matter."""
 
     order: Literal["updated", "created"] = "updated"
@@ -53,8 +50,7 @@ class ListQuery:
     status: ConversationStatus | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ConversationRow:
+class ConversationRow(Struct, frozen=True):
     """A conversation as the list shows it."""
 
     info: ConversationInfo
@@ -69,8 +65,7 @@ class ConversationRow:
         return self.info.id
 
 
-@dataclass(frozen=True, slots=True)
-class ConversationPage:
+class ConversationPage(Struct, frozen=True):
     rows: tuple[ConversationRow, ...]
     cursor: str | None
     """Pass it with the same query to get the next page; None: this was the last."""
@@ -82,23 +77,20 @@ class ConversationPage:
         return tuple(row.info for row in self.rows)
 
 
-@dataclass(frozen=True, slots=True)
-class SearchResult:
+class SearchResult(Struct, frozen=True):
     conversation: ConversationInfo
     item_id: str | None
     """The message that matched; None: the title did."""
     snippet: str
 
 
-@dataclass(frozen=True, slots=True)
-class SearchPage:
+class SearchPage(Struct, frozen=True):
     results: tuple[SearchResult, ...]
     cursor: str | None
     complete: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class ReindexReport:
+class ReindexReport(Struct, frozen=True):
     conversations: int
     removed: int
     """Rows whose conversation is gone."""

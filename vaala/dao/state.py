@@ -7,10 +7,10 @@ what a session needs to go on, never its transcript: its size does not grow with
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from vaala.dao.entries import FORMAT_MAJOR, FORMAT_MINOR, Entry, merged
 from vaala_protocol.base import Malformed, Value, from_json, to_json
@@ -77,16 +77,15 @@ class Head(Value, frozen=True, kw_only=True):
     usage: dict[str, Usage] = {}
 
 
-@dataclass(slots=True)
-class SessionState:
+class SessionState(Struct):
     """Mutable fold. ``session_id`` is not in the stream: the reader of the stream knows it."""
 
     session_id: str
-    head: Head = field(default_factory=Head)
-    queue: dict[str, InputInfo] = field(default_factory=dict)
+    head: Head = Head()
+    queue: dict[str, InputInfo] = {}
     """Inputs that wait or are held, by id, in order of arrival; `pending` sorts by place."""
-    client_ids: dict[str, str] = field(default_factory=dict)
-    open: dict[str, Item] = field(default_factory=dict)
+    client_ids: dict[str, str] = {}
+    open: dict[str, Item] = {}
     """Items of the running step, by id."""
     format: tuple[int, int] | None = None
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 
 import trio
 
@@ -25,42 +24,42 @@ class Trash(ABC):
         """Remove what was discarded, also by an earlier run that did not come to it."""
 
 
-@dataclass(frozen=True, slots=True)
 class StoredTrash(Trash):
     """For stores that remove a path in one step themselves."""
 
-    log: LogStorage
-    blobs: BlobStorage
+    def __init__(self, log: LogStorage, blobs: BlobStorage) -> None:
+        self._log = log
+        self._blobs = blobs
 
     async def discard(self, path: str) -> None:
-        await self.log.streams(path)
-        await self.log.delete_path(path)
-        await self.blobs.delete_path(path)
+        await self._log.streams(path)
+        await self._log.delete_path(path)
+        await self._blobs.delete_path(path)
 
     async def empty(self) -> None:
         pass
 
 
-@dataclass(frozen=True, slots=True)
 class DirectoryTrash(Trash):
     """For conversations that are directories: the tombstone is a rename to ``trash/``."""
 
-    directory: DataDir
-    log: LogStorage
+    def __init__(self, directory: DataDir, log: LogStorage) -> None:
+        self._directory = directory
+        self._log = log
 
     async def discard(self, path: str) -> None:
-        await self.log.streams(path)
-        await self.log.release(path)
+        await self._log.streams(path)
+        await self._log.release(path)
         await trio.to_thread.run_sync(self._move, path)
 
     async def empty(self) -> None:
         await trio.to_thread.run_sync(self._remove_all, abandon_on_cancel=True)
 
     def _move(self, path: str) -> None:
-        source = self.directory.conversations / path
+        source = self._directory.conversations / path
         try:
-            source.rename(self.directory.trash / f"{path}.{new_id()}")
-            for parent in (self.directory.trash, self.directory.conversations):
+            source.rename(self._directory.trash / f"{path}.{new_id()}")
+            for parent in (self._directory.trash, self._directory.conversations):
                 sync_directory(parent)
         except FileNotFoundError as error:
             raise NotFound(f"{path}: no such conversation") from error
@@ -68,5 +67,5 @@ class DirectoryTrash(Trash):
             raise StorageFailed(f"{path}: cannot be moved to the trash: {error}") from error
 
     def _remove_all(self) -> None:
-        for entry in self.directory.trash.iterdir():
+        for entry in self._directory.trash.iterdir():
             shutil.rmtree(entry, ignore_errors=True)

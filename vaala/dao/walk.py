@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from vaala.dao.limits import READ_CHUNK_ENTRIES
 from vaala_storage.log import Damage, LogStorage, Stored
 
 
-@dataclass(frozen=True, slots=True)
-class Stream:
+class Stream(Struct, frozen=True):
     """One stream of one path, for reading."""
 
     log: LogStorage
@@ -18,8 +18,7 @@ class Stream:
     name: str
 
 
-@dataclass(slots=True)
-class Walk:
+class Walk(Struct):
     """Yields entries one way from a place on; holds one piece of the stream at a time.
 
     ``edge`` is the sequence to start beside: entries after it, or before it when going back (None:
@@ -29,7 +28,7 @@ class Walk:
     stream: Stream
     edge: int | None
     back: bool = False
-    damage: list[Damage] = field(default_factory=list)
+    damage: list[Damage] = []
     _ready: deque[Stored] = field(default_factory=deque)
     _more: bool = True
 

@@ -301,7 +301,7 @@ class Session(Actor):
         changes, items = inputs.consumed(
             self.state, taken, self.next_at, turn_id=begin.turn_id, step=begin.number
         )
-        if changes:
+        if changes := [*self._due_checkpoint(), *changes]:
             await self._write(changes, keep=False)
         if self.turn is not None:
             self.turn.takes(taken)
@@ -329,14 +329,19 @@ class Session(Actor):
         self.turn = None
         self.used_at = trio.current_time()
         self.history = turn.history
-        if self.log.checkpoint_due and not self._recorder.unsaved:
-            with suppress(NotDurable):
-                self.state.head = replace(self.state.head, reads=self.files.noted_reads())
-                await self._write([Change(self.state.checkpoint(), None)], keep=False)
+        with suppress(NotDurable):
+            await self._write(self._due_checkpoint(), keep=False)
         self.outcomes.ended(turn.answers, turn.result)
         await self._go_on()
         await self._rested()
         self.around.session_changed()
+
+    def _due_checkpoint(self) -> list[Change]:
+        """Between steps, when the log has grown enough: opening costs what follows the last one."""
+        if self.state.open or self._recorder.unsaved or not self.log.checkpoint_due:
+            return []
+        self.state.head = replace(self.state.head, reads=self.files.noted_reads())
+        return [Change(self.state.checkpoint(), None)]
 
     async def _rested(self) -> None:
         """Tell those who wait when the session may have come to rest; the parent, when it has."""
@@ -485,7 +490,7 @@ class Session(Actor):
         return SessionSnapshot(
             info=self.info,
             settings=head.settings,
-            items=self.recent.newest(),
+            items=self.recent.newest(self.state.unsettled),
             turn=head.turn,
             live=self.live.snapshot(),
             queue=tuple(self.state.pending),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import trio
 
 from vaala import limits
@@ -27,9 +29,12 @@ class RecentItems:
         if len(self._items) > 2 * limits.SNAPSHOT_ITEMS_MAX:
             self._items = {kept.id: kept for kept in self.newest()}
 
-    def newest(self) -> tuple[Item, ...]:
+    def newest(self, unsettled: Iterable[Item] = ()) -> tuple[Item, ...]:
+        """Return the newest items, and what waits for a decision or runs, however old."""
         items = sorted((self._items or {}).values(), key=lambda item: item.at)
-        return tuple(items[-limits.SNAPSHOT_ITEMS_MAX :])
+        shown = {item.id: item for item in items[-limits.SNAPSHOT_ITEMS_MAX :]}
+        shown.update({item.id: item for item in unsettled})
+        return tuple(sorted(shown.values(), key=lambda item: item.at))
 
     async def load(self) -> None:
         """Make sure that `newest` is complete. Items that come meanwhile are not lost."""

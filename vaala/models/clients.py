@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Mapping
+from contextlib import suppress
 from urllib.parse import urlsplit
 
 import httpx
@@ -28,13 +29,10 @@ class Clients:
 
         Raises `BadRequest` for a URL, a proxy or a certificate file that is not usable.
         """
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise BadRequest(f"{url!r} is no URL of a server: write http(s)://host[:port]/path")
-        origin = f"{parts.scheme}://{parts.netloc}"
+        origin = _origin(url)
         client = self._clients.get(origin)
         if client is None:
-            client = self._clients[origin] = self._open(origin, parts.scheme == "https")
+            client = self._clients[origin] = self._open(origin)
         return client
 
     async def aclose(self) -> None:
@@ -43,7 +41,8 @@ class Clients:
         for client in clients.values():
             await client.aclose()
 
-    def _open(self, origin: str, secure: bool) -> httpx.AsyncClient:
+    def _open(self, origin: str) -> httpx.AsyncClient:
+        secure = origin.startswith("https:")
         try:
             return httpx.AsyncClient(
                 # The variables that count are those given, not those of this process.
@@ -73,6 +72,14 @@ class Clients:
             folder = self._environ.get("SSL_CERT_DIR") or None
             self._tls = _tls_context(file, folder)
         return self._tls
+
+
+def _origin(url: str) -> str:
+    with suppress(ValueError):  # a bracket without its other half, a port that is none
+        parts = urlsplit(url)
+        if parts.scheme in ("http", "https") and parts.hostname and parts.port != 0:
+            return f"{parts.scheme}://{parts.netloc}"
+    raise BadRequest(f"{url!r} is no URL of a server: write http(s)://host[:port]/path")
 
 
 def _tls_context(file: str | None, folder: str | None) -> ssl.SSLContext:

@@ -22,7 +22,7 @@ from msgspec import Struct
 
 from vaala.models.base import ModelFailure
 from vaala.models.error_body import ErrorBody, read_error_body
-from vaala.models.limits import ERROR_TEXT_CHARS_MAX
+from vaala.models.limits import ERROR_TEXT_CHARS_MAX, RETRY_AFTER_S_MAX
 from vaala.models.retry_after import retry_after_s
 from vaala.models.secret import Secret, scrub
 from vaala_protocol.settings import ErrorKind
@@ -86,29 +86,13 @@ def failure_of_status(
     origin: Origin, status: int, headers: Mapping[str, str], body: bytes
 ) -> ModelFailure:
     """Map an answer whose status is not a success."""
-    error = read_error_body(body)
-    kind, retryable = _judge(status, error)
-    wait_s = retry_after_s(headers)
-    return ModelFailure(
-        kind,
-        _message(origin, kind, error, status),
-        retryable=retryable,
-        retry_after_s=wait_s if wait_s is not None else error.retry_delay_s,
-        status=status,
-    )
+    return _failure_of(origin, status, read_error_body(body), retry_after_s(headers))
 
 
 def failure_in_stream(origin: Origin, body: bytes) -> ModelFailure:
     """Map an error that came inside an answer of status 200."""
     error = read_error_body(body)
-    kind, retryable = _judge(error.status, error)
-    return ModelFailure(
-        kind,
-        _message(origin, kind, error, error.status),
-        retryable=retryable,
-        retry_after_s=error.retry_delay_s,
-        status=error.status,
-    )
+    return _failure_of(origin, error.status, error, None)
 
 
 def failure_of_kind(
@@ -116,6 +100,21 @@ def failure_of_kind(
 ) -> ModelFailure:
     """Make a failure that we found ourselves; ``text`` may quote what came from outside."""
     return ModelFailure(kind, f"{origin.name}: {origin.clean(text)}", retryable=retryable)
+
+
+def _failure_of(
+    origin: Origin, status: int | None, error: ErrorBody, wait_s: float | None
+) -> ModelFailure:
+    kind, retryable = _judge(status, error)
+    if wait_s is None:
+        wait_s = error.retry_delay_s
+    return ModelFailure(
+        kind,
+        _message(origin, kind, error, status),
+        retryable=retryable,
+        retry_after_s=None if wait_s is None else min(wait_s, RETRY_AFTER_S_MAX),
+        status=status,
+    )
 
 
 def _judge(status: int | None, error: ErrorBody) -> tuple[ErrorKind, bool]:

@@ -13,7 +13,8 @@ import trio
 from msgspec import Struct
 
 from vaala.models.base import Deadlines
-from vaala.models.failures import Origin
+from vaala.models.failures import Origin, failure_of_kind
+from vaala_protocol.errors import BadRequest
 
 if TYPE_CHECKING:
     from vaala.models.clients import Clients
@@ -41,13 +42,17 @@ class Http:
     async def exchange(self, call: Call) -> AsyncGenerator[Answer]:
         """Send a request; the body of the context has the answer. Leaving closes what is unread.
 
-        Raises `ModelFailure` when there is no answer, and `BadRequest` for a URL, a proxy or a
-        certificate file that is not usable. Cancel: the connection is closed at once.
+        Raises `ModelFailure` when there is no answer, also for a URL, a proxy or a certificate file
+        that is not usable. Cancel: the connection is closed at once.
         """
         clients = await self.load()
         from vaala.models.exchange import exchange
 
-        async with exchange(clients.of(call.url), call) as answer:
+        try:
+            client = clients.of(call.url)
+        except BadRequest as error:
+            raise failure_of_kind(call.origin, "invalid_request", str(error)) from error
+        async with exchange(client, call) as answer:
             yield answer
 
     async def aclose(self) -> None:

@@ -15,6 +15,9 @@ ERROR_BODY_BYTES_MAX = 64 * 1024
 ERROR_TEXT_CHARS_MAX = 400
 """What an error message quotes of a provider's text."""
 
+RETRY_AFTER_S_MAX = 30 * 24 * 3600.0
+"""A longer wait that a provider asks for is told as this one."""
+
 CONNECTIONS_PER_ORIGIN_MAX = 512
 CONNECTIONS_IDLE_PER_ORIGIN_MAX = 32
 CONNECTION_IDLE_S = 60.0

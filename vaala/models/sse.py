@@ -115,6 +115,6 @@ class SseDecoder:
         value = value.removeprefix(b" ")
         if field == b"data":
             self._data.append(value)
-            self._data_bytes += len(value)
+            self._data_bytes += len(value) + 1  # of its line feed, so that empty lines count too
         elif field == b"event":
             self._name = value

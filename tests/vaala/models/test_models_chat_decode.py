@@ -323,6 +323,24 @@ def test_usage_in_disjoint_classes(fields: dict[str, Any], usage: Usage) -> None
     assert UsageReport(usage) in events
 
 
+def test_numbers_that_no_reader_of_json_holds() -> None:
+    huge = chunk({"content": "x"}) + data({"usage": {"prompt_tokens": 1e300}})
+    assert UsageReport(Usage(input=2**53 - 1)) in decode(huge, chunk(finish="stop"))
+    # Python's reader, the second one, takes what JSON does not have.
+    infinite = b'data: {"choices":[{"delta":{"tool_calls":[{"index":Infinity,"function":'
+    infinite += b'{"name":"read","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}\n\n'
+    assert calls_of(decode(infinite)) == [("read", "{}")]
+
+
+def test_space_before_the_first_event_is_not_kept() -> None:
+    decoder = ChatDecoder(Origin("fake"))
+    events = [event for _ in range(1000) for event in decoder.feed(b" \n" * 1000)]
+    assert events == [FirstByte()]
+    assert list(decoder.feed(b"\xef\xbb\xbf" + chunk({"content": "x"}))) == [TextDelta("x")]
+    message = b'{"choices":[{"message":{"content":"y"},"finish_reason":"stop"}]}'
+    assert TextDelta("y") in decode(b"\n\n ", message[:9], message[9:])
+
+
 def test_usage_repeated_is_reported_once_and_may_be_missing() -> None:
     events = decode(chunk({"content": "x"}), usage_chunk(), usage_chunk(), chunk(finish="stop"))
     assert sum(isinstance(event, UsageReport) for event in events) == 1

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from msgspec.structs import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from vaala.models.base import (
     AssistantSaid,

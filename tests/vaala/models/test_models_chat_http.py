@@ -6,11 +6,10 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from msgspec.structs import replace
-
 import pytest
 import trio
 import trio.testing
+from msgspec.structs import replace
 
 from vaala.models.base import (
     AssistantSaid,

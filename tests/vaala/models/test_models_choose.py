@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from msgspec.structs import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import trio
 import trio.testing
+from msgspec.structs import replace
 
 from vaala.models.base import Finish, ModelRequest
 from vaala.models.limits import CHOICE_KEPT_S

@@ -9,7 +9,7 @@ import pytest
 
 from vaala.models.base import ModelFailure
 from vaala.models.failures import Origin, failure_in_stream, failure_of_status
-from vaala.models.limits import ERROR_TEXT_CHARS_MAX
+from vaala.models.limits import ERROR_TEXT_CHARS_MAX, RETRY_AFTER_S_MAX
 from vaala.models.provider import Provider
 from vaala.models.retry import RetryPolicy, last_words
 from vaala.models.secret import Secret, scrub
@@ -176,6 +176,20 @@ def test_budgets_of_attempts_and_of_time() -> None:
     assert policy.delay(failed(), 1, 99.9, rng) is None
     assert policy.delay(failed(retry_after_s=3600), 1, 0, rng) is None  # B4-2
     assert RetryPolicy(attempts_max=5000, elapsed_max_s=1e9).delay(failed(), 4000, 0, rng)
+
+
+@pytest.mark.parametrize(
+    ("headers", "body"),
+    [
+        ({"retry-after": "9" * 300}, b"{}"),
+        ({}, b'{"error":{"details":[{"retryDelay":"' + b"9" * 400 + b's"}]}}'),
+    ],
+)
+def test_a_wait_without_end_is_told_as_a_month(headers: dict[str, str], body: bytes) -> None:
+    failure = failure_of_status(Origin("p"), 429, headers, body)
+    assert failure.retry_after_s == RETRY_AFTER_S_MAX
+    told = last_words(failure, 1, datetime(2026, 11, 30, 12, 0, 0))
+    assert told.endswith("; try again at 2026-12-30 12:00")
 
 
 def test_a_long_wait_is_told_and_not_slept() -> None:  # B4-2

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from vaala.models.base import Deadlines
+from vaala.models.base import Deadlines, ModelFailure
 from vaala.models.failures import Origin
 from vaala.models.http import Call, open_http
 from vaala.models.proxy import proxy_for
-from vaala_protocol.errors import BadRequest
 
 PROXY = "http://proxy:3128"
 
@@ -65,9 +64,10 @@ def test_no_proxy(url: str, exempt: str, direct: bool) -> None:
 
 async def refused(url: str, **environ: str) -> str:
     async with open_http(environ) as http:
-        with pytest.raises(BadRequest) as caught:
+        with pytest.raises(ModelFailure) as caught:
             async with http.exchange(Call(url, {}, None, Deadlines(), Origin("p"))):
                 raise AssertionError("no request may be made")
+    assert (caught.value.kind, caught.value.retryable) == ("invalid_request", False)
     return str(caught.value)
 
 
@@ -75,5 +75,6 @@ async def test_what_cannot_be_used_is_named() -> None:
     proxy = await refused("https://x.com", HTTPS_PROXY="gopher://user:hunter2@x")
     assert "HTTPS_PROXY" in proxy
     assert "hunter2" not in proxy
-    assert "ftp://x" in await refused("ftp://x")
+    for url in ("ftp://x", "https://", "http://[::1", "http://x:port"):
+        assert f"{url!r} is no URL of a server" in await refused(url)
     assert "SSL_CERT_FILE=/no/such" in await refused("https://x.com", SSL_CERT_FILE="/no/such")

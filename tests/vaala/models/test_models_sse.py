@@ -75,7 +75,7 @@ def test_the_rest_without_a_blank_line_is_dropped_unless_flushed() -> None:
     assert decoder.flush() == []
 
 
-@pytest.mark.parametrize("body", [b"data: " + b"x" * 200, b"data: xxxx\n" * 40])
+@pytest.mark.parametrize("body", [b"data: " + b"x" * 200, b"data: xxxx\n" * 40, b"data:\n" * 200])
 def test_an_event_is_bounded(body: bytes) -> None:
     decoder = SseDecoder(event_bytes_max=100)
     with pytest.raises(EventTooLarge, match="larger than 100 bytes"):

@@ -13,6 +13,7 @@ Servers disagree on what a delta says. What is relied on, in this order:
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import isfinite
 from typing import Any
 
 from vaala.models.base import CallDelta, CallEnd, CallStart, ModelEvent
@@ -171,7 +172,7 @@ def _text(value: Any) -> str:
 
 
 def _index(value: Any) -> int | None:
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
         return None
     return int(value)
 

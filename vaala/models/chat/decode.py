@@ -99,17 +99,14 @@ class ChatDecoder:
             yield from self._close(None)
 
     def _recognise(self, piece: bytes) -> bytes:
-        """Tell a stream from a document by its first character; content types are often wrong."""
-        self._document += piece
-        start = bytes(self._document).lstrip(_SPACE)
-        if not start:
-            return b""
-        self._form = "document" if start[:1] in (b"{", b"[", b"<") else "stream"
-        if self._form == "document":
-            return b""
-        head = bytes(self._document)
-        self._document.clear()
-        return head
+        """Tell a stream from a document by its first character; content types are often wrong.
+
+        Return the piece without the space before that, which means nothing in either form.
+        """
+        start = piece.lstrip(_SPACE)
+        if start:
+            self._form = "document" if start[:1] in (b"{", b"[", b"<") else "stream"
+        return start
 
     def _event(self, event: SseEvent) -> Iterator[ModelEvent]:
         self._events_seen += 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
@@ -131,8 +130,8 @@ class _Events(AsyncIterator[ModelEvent]):
         self._decoder = decoder
         self._origin = origin
         self._progress_s = progress_s
-        self._progress_by = trio.current_time() + progress_s
-        self._tail_by = math.inf
+        self._by = trio.current_time() + progress_s
+        """When the next read is given up whatever else comes: for lack of events, or of an end."""
         self._ready: deque[ModelEvent] = deque()
         self._failure: ModelFailure | None = None
         self._over = False
@@ -144,36 +143,33 @@ class _Events(AsyncIterator[ModelEvent]):
                 raise failure
             if self._over or self._decoder.ended:
                 raise StopAsyncIteration
-            await self._read()
+            try:
+                self._take(await self._next())
+            except ModelFailure as failure:
+                self._failure = failure
         return self._ready.popleft()
 
-    async def _read(self) -> None:
-        """Read once and decode what came."""
-        try:
-            self._take(await self._next())
-        except ModelFailure as failure:
-            self._failure = failure
-
     async def _next(self) -> Iterator[ModelEvent]:
+        """Read once and return what it gives."""
+        problem: ModelFailure
         try:
-            with trio.CancelScope(deadline=min(self._progress_by, self._tail_by)):
-                piece = await self._answer.read()
-                return self._decoder.end() if piece is None else self._decoder.feed(piece)
-        except ModelFailure:
-            if not self._decoder.finished:
-                raise
-            # It broke, but after the server had said that the answer is complete.
-            return self._decoder.end()
-        if self._decoder.finished:
-            return self._decoder.end()
-        text = f"nothing but keep-alives for {self._progress_s:g} s"
-        raise failure_of_kind(self._origin, "network", text, retryable=True)
+            piece = await self._answer.read(self._by)
+            return self._decoder.end() if piece is None else self._decoder.feed(piece)
+        except ModelFailure as failure:
+            problem = failure
+        except TimeoutError:
+            text = f"nothing but keep-alives for {self._progress_s:g} s"
+            problem = failure_of_kind(self._origin, "network", text, retryable=True)
+        if not self._decoder.finished:
+            raise problem
+        # It broke or dragged on, but after the server had said that the answer is complete.
+        return self._decoder.end()
 
     def _take(self, events: Iterator[ModelEvent]) -> None:
-        before = self._decoder.events_seen
-        for event in events:
-            self._ready.append(event)
-        if self._decoder.events_seen != before:
-            self._progress_by = trio.current_time() + self._progress_s
+        was_finished, before = self._decoder.finished, self._decoder.events_seen
+        self._ready.extend(events)
         if self._decoder.finished:
-            self._tail_by = min(self._tail_by, trio.current_time() + TAIL_S)
+            if not was_finished:
+                self._by = min(self._by, trio.current_time() + TAIL_S)
+        elif self._decoder.events_seen != before:
+            self._by = trio.current_time() + self._progress_s

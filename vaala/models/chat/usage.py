@@ -7,6 +7,9 @@ from typing import Any
 
 from vaala_protocol.settings import Usage
 
+_COUNT_MAX = 2**53 - 1
+"""The largest whole number that every reader of JSON holds exactly (RFC 8259, section 6)."""
+
 
 def read_usage(fields: dict[str, Any]) -> Usage:
     """Read a ``usage`` object; a count that is missing or no number is 0.
@@ -41,4 +44,6 @@ def _object(fields: dict[str, Any], name: str) -> dict[str, Any]:
 
 def _count(fields: dict[str, Any], name: str) -> int:
     value = fields.get(name)
-    return max(0, int(value)) if isinstance(value, int | float) and isfinite(value) else 0
+    if not isinstance(value, int | float) or not isfinite(value):
+        return 0
+    return min(max(0, int(value)), _COUNT_MAX)

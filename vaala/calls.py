@@ -58,10 +58,10 @@ class CallRunner:
 
     def decided(self, approval_id: str, call: ToolCall) -> None:
         """Take an answer that is written down already."""
-        decision = self._decisions.get(approval_id)
-        if decision is not None:
-            self._turn.items[call.id] = call
-            self._turn.items[approval_id] = self._session.state.open[approval_id]
+        self._turn.items[call.id] = call
+        self._turn.items[approval_id] = self._session.state.open[approval_id]
+        # Nobody waits any more when the turn was interrupted while the answer was written down.
+        if (decision := self._decisions.get(approval_id)) is not None:
             decision.call = call
             decision.answered.set()
 

@@ -297,6 +297,8 @@ class Session(Actor):
                 answer(outcome.Error(failure) if failure else outcome.Value(None))
 
     async def _begin_step(self, begin: requests.BeginStep) -> tuple[Item, ...]:
+        if self.turn is not None and self.turn.closing:
+            return ()
         taken = inputs.for_step(self.state.pending)
         changes, items = inputs.consumed(
             self.state, taken, self.next_at, turn_id=begin.turn_id, step=begin.number
@@ -310,7 +312,8 @@ class Session(Actor):
     async def _finish(self, finish: requests.Finish) -> tuple[Item, ...]:
         turn = self.turn
         assert turn is not None
-        if finish.unless_steered and inputs.steers(self.state.pending):
+        steered = not turn.closing and inputs.steers(self.state.pending)
+        if finish.unless_steered and steered:
             begin = requests.BeginStep(finish.turn.id, finish.number)
             await self._write(finish.changes, keep=True)
             return await self._begin_step(begin)
@@ -365,11 +368,12 @@ class Session(Actor):
         self.report(requests.Nudge())
 
     async def _answer(self, answer: requests.AnswerApproval) -> None:
+        if self.turn is None or self.turn.closing:
+            raise NotPending(f"approval {answer.approval_id} is not pending: its turn is ending")
         changes, decided = answer_changes(self.state, answer)
         await self._write(changes, keep=False)
         for approval_id, call in decided:
-            if self.turn is not None:
-                self.turn.decided(approval_id, call)
+            self.turn.decided(approval_id, call)
         self.around.session_changed()
         if answer.interrupt:
             self.interrupt()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
@@ -329,7 +330,7 @@ class Turn:
         while True:
             try:
                 if isinstance(message, BeginStep):
-                    return await self.session.deliver(message)
+                    return await self._taken_by(message)
                 await self.session.deliver(message)
                 return ()
             except NotDurable as failure:
@@ -337,6 +338,14 @@ class Turn:
                 with self.session.waits.on("disk", str(failure), timeout_s=delay):
                     await trio.sleep(delay)
                 delay = min(2 * delay, limits.SAVE_RETRY_MAX_S)
+
+    async def _taken_by(self, message: BeginStep | Finish) -> Sequence[Item]:
+        try:
+            return await self.session.deliver(message)
+        except trio.Cancelled:
+            # What it took or closed is in the log alone: the next turn reads its history there.
+            self.history = None
+            raise
 
     def _finish(self, ending: Ending, changes: Sequence[Change], *, unless_steered: bool) -> Finish:
         interrupted = ending.state == "interrupted"
@@ -357,7 +366,7 @@ class Turn:
         delay = limits.SAVE_RETRY_FIRST_S
         while True:
             try:
-                return await self.session.deliver(finish)
+                return await self._taken_by(finish)
             except NotDurable as failure:
                 if self.closed:
                     return ()
@@ -367,7 +376,15 @@ class Turn:
                 delay = min(2 * delay, limits.SAVE_RETRY_MAX_S)
 
     async def _close(self, ending: Ending | None) -> None:
-        """Settle the open step and close the turn. Shielded; never raises for the disk."""
+        """Settle the open step and close the turn. Shielded; never raises for the disk.
+
+        What was on its way to the session when the turn was interrupted comes first: an answer to
+        an approval changes what is to be settled, and a turn may have been closed with it.
+        """
+        with suppress(NotDurable):
+            await self.session.deliver(Flush())
+        if self.closed:
+            return
         ending = ending or _interrupted(self._by or "user", self.agent)
         changes = self._broken_answer()
         for item in list(self.items.values()):

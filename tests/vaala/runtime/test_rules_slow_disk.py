@@ -1,0 +1,117 @@
+"""Interrupts that come while the session writes: what was on its way is settled once."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from random import Random
+
+import pytest
+import trio
+
+import vaala
+from tests.vaala.core.seeds import run_seeds
+from tests.vaala.runtime.fake_executor import FakeExecutor
+from tests.vaala.runtime.slow_log import SlowLog, open_slow_store
+from tests.vaala.runtime.worlds import settle
+from vaala.agent.history import read_history
+from vaala.dao.entries import ROOT_STREAM
+from vaala.handle import ConversationHandle
+from vaala.models.base import ModelEvent, ModelRequest
+from vaala.session import Session
+from vaala.testing.function_model import FunctionModel, answer, newest
+from vaala_protocol.errors import NotPending
+from vaala_protocol.items import Approval
+from vaala_protocol.settings import Mode, Settings
+
+
+async def quick() -> str:
+    """Return at once."""
+    return "done"
+
+
+async def respond(request: ModelRequest) -> AsyncGenerator[ModelEvent]:
+    said = newest(request)
+    calls: list[tuple[str, dict[str, str]]] = [
+        ("quick", {}),
+        ("exec_command", {"command": "x"}),
+    ]
+    works = said.prompt.startswith("work") and not said.results
+    for event in answer("", *calls) if works else answer("fine"):
+        yield event
+
+
+class Client:
+    """Sends, answers approvals and interrupts, at random moments."""
+
+    def __init__(self, talk: ConversationHandle, session: Session, random: Random) -> None:
+        self.talk = talk
+        self.session = session
+        self.random = random
+
+    async def send(self, prompt: str) -> None:
+        await trio.sleep(10 * self.random.random())
+        await self.talk.send(prompt, delivery=self.random.choice(["queue", "steer"]))
+
+    async def interrupt(self) -> None:
+        for _ in range(3):
+            await trio.sleep(6 * self.random.random())
+            await self.talk.interrupt()
+
+    async def approve(self) -> None:
+        while True:
+            await trio.sleep(self.random.random())
+            for item in list(self.session.state.open.values()):
+                if isinstance(item, Approval) and item.state == "pending":
+                    try:
+                        await self.talk.answer_approval(item.id, item.options[0].id)
+                    except NotPending:
+                        continue
+
+
+async def check_log(log: SlowLog, path: str) -> None:
+    """A turn ends once; no two versions of an item have the same number."""
+    page = await log.read(path, ROOT_STREAM)
+    entries = [stored.entry for stored in page.entries]
+    ended = [e["id"] for e in entries if e["t"] == "turn" and e["state"] != "running"]
+    versions = [(e["id"], e.get("rev", 1)) for e in entries if e["t"] == "item"]
+    assert len(ended) == len(set(ended))
+    assert len(versions) == len(set(versions))
+
+
+async def check_history(session: Session) -> None:
+    """What the next request is made of is what the log says."""
+    if (kept := session.history) is not None:
+        anew = await read_history(kept.model, session.log.history(), "")
+        assert kept.request(()) == anew.request(())
+
+
+@pytest.mark.parametrize("mode", ["full", "ask"])
+def test_an_interrupt_while_something_is_written_settles_everything_once(mode: Mode) -> None:
+    """H4-4, H4-5."""
+
+    async def story(random: Random) -> None:
+        log = SlowLog(random)
+        async with (
+            open_slow_store(log) as store,
+            vaala.open_runtime(
+                storage=store,
+                models=FunctionModel(respond),
+                executors={"local": FakeExecutor()},
+                tools=[quick],
+            ) as runtime,
+        ):
+            talk = await runtime.create_conversation(directory="/w", settings=Settings(mode=mode))
+            session = await (await runtime.conversation(talk.id)).root()
+            client = Client(talk, session, random)
+            with trio.move_on_after(20):
+                async with trio.open_nursery() as nursery:
+                    for prompt in ("work 1", "say 2", "work 3"):
+                        nursery.start_soon(client.send, prompt)
+                    nursery.start_soon(client.interrupt)
+                    nursery.start_soon(client.approve)
+            await talk.interrupt()
+            await settle(10)
+            await check_log(log, talk.id)
+            await check_history(session)
+
+    run_seeds(story, 25)

@@ -312,8 +312,7 @@ class Session(Actor):
     async def _finish(self, finish: requests.Finish) -> tuple[Item, ...]:
         turn = self.turn
         assert turn is not None
-        steered = not turn.closing and inputs.steers(self.state.pending)
-        if finish.unless_steered and steered:
+        if finish.unless_steered and not turn.closing and inputs.steers(self.state.pending):
             begin = requests.BeginStep(finish.turn.id, finish.number)
             await self._write(finish.changes, keep=True)
             return await self._begin_step(begin)
@@ -454,10 +453,7 @@ class Session(Actor):
     async def history_for(self, model: Model, turn_id: str) -> History:
         """Return the history before a turn, encoded for a model; kept, or read from the log."""
         history, self.history = self.history, None
-        if history is not None and (history.model.api, history.model.name) == (
-            model.api,
-            model.name,
-        ):
+        if history is not None and history.fits(model):
             return history
         return await read_history(model, self.log.history(self.state.head.context_from), turn_id)
 

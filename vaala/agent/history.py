@@ -126,6 +126,10 @@ class History:
         self._last: Role | None = None
         self._calls: set[str] = set()
 
+    def fits(self, model: Model) -> bool:
+        """Tell whether it is encoded as this model wants it."""
+        return (self.model.api, self.model.name) == (model.api, model.name)
+
     def close(self, items: Iterable[Item]) -> None:
         """Add a step that will not change any more."""
         messages = messages_of(items, self._last, self._calls)

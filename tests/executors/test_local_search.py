@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -38,10 +37,23 @@ async def test_pattern_without_end_is_stopped_and_what_was_found_counts(
 ) -> None:
     (tmp_path / "a").write_text("xxy\n")
     (tmp_path / "b").write_text(CATASTROPHE)
-    result = await search(starter, tmp_path, SearchQuery("^(x+x+)+y"), replace(LIMITS, seconds=1))
+    result = await search(starter, tmp_path, SearchQuery("^(x+x+)+y"), LIMITS._replace(seconds=1))
     assert [match.path for match in result.matches] == [str(tmp_path / "a")]
     assert result.truncated
     assert result.note == f"the time of 1 s was up in {str(tmp_path / 'b')!r}"
+
+
+async def test_an_answer_that_is_too_large_ends_the_search_at_once(
+    starter: Starter, tmp_path: Path
+) -> None:
+    (tmp_path / "a").write_text("x" * 400 + "\n")
+    (tmp_path / "b").write_text(("x" * 400 + "\n") * 5000)
+    searcher = Searcher(starter, LIMITS._replace(seconds=100), result_bytes_max=1000)
+    with trio.fail_after(30):
+        result = await searcher.search(SearchQuery("x", matches_max=5001), str(tmp_path))
+    assert result.matches[0].path == str(tmp_path / "a")
+    assert result.truncated
+    assert result.note == "the answer was larger than 1000 bytes"
 
 
 async def test_pattern_without_end_stops_nobody_else(starter: Starter, tmp_path: Path) -> None:
@@ -62,7 +74,7 @@ async def test_pattern_without_end_stops_nobody_else(starter: Starter, tmp_path:
 async def test_ignore_file_without_end_is_killed(starter: Starter, tmp_path: Path) -> None:
     (tmp_path / ".gitignore").write_text("*a" * 40 + "b\n")
     (tmp_path / ("a" * 200)).write_text("x")
-    result = await search(starter, tmp_path, SearchQuery("x"), replace(LIMITS, seconds=1))
+    result = await search(starter, tmp_path, SearchQuery("x"), LIMITS._replace(seconds=1))
     assert result.truncated
     assert "time" in result.note
 
@@ -70,11 +82,11 @@ async def test_ignore_file_without_end_is_killed(starter: Starter, tmp_path: Pat
 async def test_bytes(starter: Starter, tmp_path: Path) -> None:
     for name in ("a", "b", "c"):
         (tmp_path / name).write_text("x\n" * 1000 + "end\n")
-    some = await search(starter, tmp_path, SearchQuery("end"), replace(LIMITS, bytes=3000))
+    some = await search(starter, tmp_path, SearchQuery("end"), LIMITS._replace(bytes=3000))
     assert [match.path for match in some.matches] == [str(tmp_path / "a")]
     assert some.truncated
     assert "only the first 3000 bytes were searched" in some.note
-    cut = await search(starter, tmp_path, SearchQuery("end"), replace(LIMITS, file_bytes=1000))
+    cut = await search(starter, tmp_path, SearchQuery("end"), LIMITS._replace(file_bytes=1000))
     assert cut.matches == ()
     assert cut.note == "of 3 large files only the first 1000 bytes were searched"
     assert cut.truncated
@@ -83,7 +95,7 @@ async def test_bytes(starter: Starter, tmp_path: Path) -> None:
 async def test_files(starter: Starter, tmp_path: Path) -> None:
     for number in range(20):
         (tmp_path / f"{number:02}").write_text("x")
-    result = await search(starter, tmp_path, SearchQuery("x"), replace(LIMITS, files=5))
+    result = await search(starter, tmp_path, SearchQuery("x"), LIMITS._replace(files=5))
     assert len(result.matches) == 5
     assert result.note == "only the first 5 files were looked at"
     assert result.truncated
@@ -108,6 +120,6 @@ async def test_unreadable_files_are_counted(starter: Starter, tmp_path: Path) ->
 
 async def test_search_that_breaks_off_says_why(starter: Starter, tmp_path: Path) -> None:
     (tmp_path / "f").write_text("y" * 900_000)
-    limits = replace(LIMITS, memory_bytes=1 << 20)
+    limits = LIMITS._replace(memory_bytes=1 << 20)
     with pytest.raises(FileFailed, match=r"the search broke off.*MemoryError"):
         await search(starter, tmp_path, SearchQuery("x"), limits)

@@ -281,6 +281,37 @@ async def test_a_killed_supervisor_is_noticed_and_replaced() -> None:
         assert (await run(workspace, "echo again"))[1] == "again\n"
 
 
+@pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="needs Linux")
+async def test_a_supervisor_without_free_descriptors_refuses_and_lives() -> None:
+    echo = Command(shell="echo $PPID; cat", stdin=True)
+    async with (
+        LocalExecutor() as executor,
+        executor.open_workspace("/") as workspace,
+        workspace.start(echo) as process,
+    ):
+        output = process.output()
+        [supervisor] = pids((await anext(output)).decode())
+        before = resource.prlimit(supervisor, resource.RLIMIT_NOFILE)
+        used = len(os.listdir(f"/proc/{supervisor}/fd"))
+        refusals: list[str] = []
+        for free in range(7):
+            resource.prlimit(supervisor, resource.RLIMIT_NOFILE, (used + free, before[1]))
+            try:
+                # A shell of its own would be short of descriptors too.
+                async with workspace.start(Command(argv=("/bin/true",))) as small:
+                    await small.wait()
+            except StartFailed as error:
+                refusals.append(str(error))
+        assert 2 < len(refusals) < 7
+        assert all("no descriptor left" in text for text in refusals[:2])
+        assert "'/bin/true' cannot be started: Too many open files" in refusals
+        resource.prlimit(supervisor, resource.RLIMIT_NOFILE, before)
+        await process.write(b"still here\n")
+        assert await anext(output) == b"still here\n"
+        [same] = pids((await run(workspace, "echo $PPID"))[1])
+        assert same == supervisor
+
+
 async def test_no_descriptor_is_lost_and_none_is_inherited() -> None:
     async with LocalExecutor() as executor, executor.open_workspace("/") as workspace:
         lock = os.open("/dev/null", os.O_RDONLY)

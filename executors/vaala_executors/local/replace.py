@@ -2,8 +2,8 @@
 
 The new content goes to a hidden file in the same directory, is synced, and takes the name by
 rename. Mode, owner, group and extended attributes (ACLs among them) are those of the old file;
-where they cannot be kept the write is refused rather than done half. After ``kill -9`` a hidden
-``.vaala-*.tmp`` may remain.
+where they cannot be kept the write is refused rather than done half, but for attributes that only
+the system gives. After ``kill -9`` a hidden ``.vaala-*.tmp`` may remain.
 """
 
 from __future__ import annotations
@@ -98,14 +98,24 @@ def _copy_attributes(descriptor: int, handle: int, name: str) -> None:
     except PermissionError:
         return  # a file that we may write and not read
     try:
-        for attribute in os.listxattr(source):
-            os.setxattr(descriptor, attribute, os.getxattr(source, attribute))
-    except OSError as error:
-        # Some file systems have none, and some attributes are the system's to give.
-        if error.errno not in (errno.ENOTSUP, errno.EPERM, errno.ENODATA, errno.EINVAL):
-            raise
+        for attribute in _attributes(source):
+            try:
+                os.setxattr(descriptor, attribute, os.getxattr(source, attribute))
+            except OSError as error:
+                # Some are the system's to give (security.*), and one may be gone meanwhile.
+                if error.errno not in (errno.ENOTSUP, errno.EPERM, errno.ENODATA, errno.EINVAL):
+                    raise
     finally:
         os.close(source)
+
+
+def _attributes(descriptor: int) -> list[str]:
+    try:
+        return os.listxattr(descriptor)
+    except OSError as error:
+        if error.errno != errno.ENOTSUP:  # not every file system has them
+            raise
+        return []
 
 
 def _sync(descriptor: int) -> None:

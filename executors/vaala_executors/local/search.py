@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import signal
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -45,9 +43,16 @@ PATTERN_BYTES_MAX = 100_000
 class Searcher:
     """Searches are bounded by ``limits``, in files, bytes, seconds and memory."""
 
-    def __init__(self, starter: Starter, limits: Limits = LIMITS) -> None:
+    def __init__(
+        self,
+        starter: Starter,
+        limits: Limits = LIMITS,
+        *,
+        result_bytes_max: int = SEARCH_RESULT_BYTES_MAX,
+    ) -> None:
         self._starter = starter
         self._limits = limits
+        self._result_bytes_max = result_bytes_max
 
     async def search(self, query: SearchQuery, root: str) -> SearchResult:
         """Search below ``root``, a real path; the matches have real paths.
@@ -57,10 +62,11 @@ class Searcher:
         """
         if len((query.pattern or "") + (query.glob or "")) * 4 > PATTERN_BYTES_MAX:
             raise BadPattern(f"the pattern is longer than {PATTERN_BYTES_MAX // 4} characters")
-        answers = _Answers()
+        answers = _Answers(self._result_bytes_max)
         async with self._starter.start(self._command(query, root), "/") as process:
             await answers.read(process)
-            return answers.result(await process.wait())
+            # Not `wait`: one whose answer is too large would write on, to nobody.
+            return answers.result(await process.end())
 
     def _command(self, query: SearchQuery, root: str) -> Command:
         matches = min(query.matches_max, self._limits.matches)
@@ -70,7 +76,7 @@ class Searcher:
             glob=query.glob,
             ignore_case=query.ignore_case,
             literal=query.literal,
-            limits=replace(self._limits, matches=matches),
+            limits=self._limits._replace(matches=matches),
         )
         folders = (str(Path(__file__).parent), _folder_of("pathspec"))
         return Command(argv=(sys.executable, "-I", "-S", "-c", BOOTSTRAP, *folders, asked.encode()))
@@ -79,13 +85,14 @@ class Searcher:
 class _Answers(Struct):
     """What the process has said so far; the last line may be torn when it was killed."""
 
+    _bytes_max: int
     _bytes: bytearray = field(default_factory=bytearray)
     _full: bool = False
 
     async def read(self, process: Process) -> None:
         async for chunk in process.output():
             self._bytes += chunk
-            if len(self._bytes) > SEARCH_RESULT_BYTES_MAX:
+            if len(self._bytes) > self._bytes_max:
                 self._full = True
                 return
 
@@ -110,7 +117,7 @@ class _Answers(Struct):
 
     def _why_broken_off(self, ended: Exit) -> str:
         if self._full:
-            return f"the answer was larger than {SEARCH_RESULT_BYTES_MAX} bytes"
+            return f"the answer was larger than {self._bytes_max} bytes"
         if ended.signal == signal.SIGALRM:
             return "the time was up and the search had to be killed: try a simpler pattern"
         last = bytes(self._bytes[-500:]).decode("utf-8", "replace").strip().rpartition("\n")[2]
@@ -127,7 +134,9 @@ def _parse(line: bytes) -> list[Any]:
 
 def _folder_of(package: str) -> str:
     """Return where a package is found, without the cost of importing it."""
-    spec = importlib.util.find_spec(package)
+    from importlib.util import find_spec  # here: most runs search nothing
+
+    spec = find_spec(package)
     assert spec is not None
     assert spec.origin is not None
     return os.path.dirname(os.path.dirname(spec.origin))

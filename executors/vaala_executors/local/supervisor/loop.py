@@ -129,9 +129,8 @@ class Supervisor:
 
     def _collect(self, command: Command, data: bytes) -> None:
         command.buffer += data
-        decoded = decode(bytes(command.buffer))
-        if decoded is not None:
-            command.request, _ = decoded
+        command.request = decode(command.buffer)
+        if command.request is not None:
             command.buffer.clear()
             self._start(command)
 
@@ -143,12 +142,13 @@ class Supervisor:
     def _start(self, command: Command) -> None:
         assert command.request is not None
         output, *rest = command.descriptors
-        status, status_writer = os.pipe()
+        pipe: tuple[int, ...] = ()
         try:
+            status, status_writer = pipe = os.pipe()
             pid = os.fork()
-        except OSError as error:
-            os.close(status)
-            os.close(status_writer)
+        except OSError as error:  # a limit of processes or of descriptors
+            for descriptor in pipe:
+                os.close(descriptor)
             self._refuse(command, STAGE_FORK, error.errno or 0)
             return
         if pid == 0:

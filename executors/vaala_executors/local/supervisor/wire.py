@@ -60,8 +60,8 @@ class Request:
         return next(entry for entry in self.env if entry.startswith(prefix))
 
 
-def decode(buffer: bytes) -> tuple[Request, int] | None:
-    """Return the request at the start of ``buffer`` and its length, or None if it is not whole."""
+def decode(buffer: bytearray) -> Request | None:
+    """Return the request in ``buffer``, or None if it is not whole."""
     if len(buffer) < HEADER.size:
         return None
     length, arguments, flags = HEADER.unpack_from(buffer)
@@ -69,5 +69,4 @@ def decode(buffer: bytes) -> tuple[Request, int] | None:
     if len(buffer) < end:
         return None
     fields = bytes(buffer[HEADER.size : end]).split(b"\0")
-    request = Request(fields[1 : 1 + arguments], fields[0], fields[1 + arguments :], flags)
-    return request, end
+    return Request(fields[1 : 1 + arguments], fields[0], fields[1 + arguments :], flags)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from difflib import SequenceMatcher
 
 from vaala.tools import limits
 from vaala.tools.line_ends import to_lf
@@ -64,6 +63,8 @@ def _groups(before: Sequence[str], after: Sequence[str], head: int, tail: int) -
             ]
         ]
     else:
+        from difflib import SequenceMatcher  # here: most runs change no file
+
         matcher = SequenceMatcher(None, left, right, autojunk=False)
         groups = (list(group) for group in matcher.get_grouped_opcodes(_CONTEXT_LINES))
     for group in groups:

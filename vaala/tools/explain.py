@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any
 
 from vaala.tools import limits
@@ -29,12 +28,18 @@ def _problem(problem: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
         return f"`{shown}` is missing"
     if problem["type"] == "extra_forbidden":
         known = list(schema.get("properties", {})) if len(place) == 1 else []
-        close = get_close_matches(name[: limits.VALUE_TEXT_CHARS_MAX], known, n=1)
-        hint = f" (did you mean `{close[0]}`?)" if close else ""
-        return f"there is no argument `{shown}`{hint}"
+        return f"there is no argument `{shown}`{meant(name, known)}"
     message = problem["msg"].removeprefix("Input ").removeprefix("Value error, ")
     value = clean_line(json.dumps(problem["input"], default=str), limits.VALUE_TEXT_CHARS_MAX)
     return f"`{shown}` {message[:1].lower()}{message[1:]}, not {value}"
+
+
+def meant(name: str, known: Sequence[str]) -> str:
+    """Return a question after the known name that is most like ``name``, if one is like it."""
+    from difflib import get_close_matches  # here: most runs have nothing to explain
+
+    close = get_close_matches(name[: limits.VALUE_TEXT_CHARS_MAX], known, n=1)
+    return f" (did you mean {close[0]}?)" if close else ""
 
 
 def schema_text(schema: Mapping[str, Any]) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from difflib import SequenceMatcher
 
 from vaala.tools import limits
 from vaala.tools.text import clean, size_text
@@ -44,6 +43,8 @@ def _most_like(lines: list[str], wanted: list[str]) -> int | None:
 
     Windows are ranked by the words that they share with it; only the best few are compared.
     """
+    from difflib import SequenceMatcher  # here: most runs look for nothing in vain
+
     words = Counter(word for line in wanted for word in line.split())
     shared = [sum(min(words[word], 3) for word in set(line.split())) for line in lines]
     size = len(wanted)

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from difflib import get_close_matches
 
 from vaala.models.base import ToolSpec
 from vaala.tools import limits
 from vaala.tools.arguments import explain_cut
 from vaala.tools.base import PreparedCall, Tool, ToolFailure
 from vaala.tools.containment import contained, contained_call
+from vaala.tools.explain import meant
 from vaala.tools.text import clean_line
 from vaala_executors.workspace import Workspace
 from vaala_protocol.errors import BadRequest
@@ -60,7 +60,7 @@ class ToolSet:
             if name not in self._tools:
                 known = ", ".join(self._tools) or "none"
                 raise BadRequest(
-                    f"there is no tool {name!r}{_meant(name, self.names)}. Tools: {known}"
+                    f"there is no tool {name!r}{meant(name, self.names)}. Tools: {known}"
                 )
         return ToolSet(tool for name, tool in self._tools.items() if name in names)
 
@@ -82,13 +82,8 @@ class ToolSet:
             shown = clean_line(name, limits.VALUE_TEXT_CHARS_MAX)
             known = ", ".join(self._tools) or "none"
             raise ToolFailure(
-                f"there is no tool {shown!r}{_meant(shown, self.names)}. Your tools: {known}"
+                f"there is no tool {shown!r}{meant(shown, self.names)}. Your tools: {known}"
             )
         if truncated:
             raise explain_cut(name, arguments)
         return contained_call(name, await contained(name, tool.prepare(arguments, workspace)))
-
-
-def _meant(name: str, known: Sequence[str]) -> str:
-    close = get_close_matches(name, known, n=1)
-    return f" (did you mean {close[0]}?)" if close else ""

@@ -131,7 +131,7 @@ def test_nested_object_as_a_string() -> None:  # A6-4
 def test_every_problem_in_one_text() -> None:
     text = failure('{"paht": "a", "limit": 0, "recursive": "maybe", "order": "colour", "x": 1}')
     assert "`path` is missing" in text
-    assert "no argument `paht` (did you mean `path`?)" in text
+    assert "no argument `paht` (did you mean path?)" in text
     assert "`limit` should be greater than or equal to 1, not 0" in text
     assert '`recursive` should be a valid boolean, not "maybe"' in text
     assert "`order` should be 'name' or 'size', not \"colour\"" in text

@@ -61,7 +61,7 @@ async def test_arguments_become_parameters(nursery: trio.Nursery) -> None:
     text = await caller.failure("draw", points=[{"x": "one", "z": 1}], width=0, color="red")
     assert "`points.0.x` should be a valid integer" in text
     assert "`width` should be greater than or equal to 1" in text
-    assert "no argument `color` (did you mean `colour`?)" in text
+    assert "no argument `color` (did you mean colour?)" in text
 
 
 @dataclass

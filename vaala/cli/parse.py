@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from typing import NoReturn
 
-from vaala.cli.commands import COMMANDS, Argument, Command, Option
+from vaala.cli.commands import COMMANDS, Command, Option
 from vaala.cli.exits import USAGE, CommandFailed
 
 _COUNTS = {"one": None, "optional": "?", "any": "*", "some": "+"}
@@ -16,23 +16,18 @@ class _Parser(argparse.ArgumentParser):
     """Raises instead of ending the process, with a guess at what was meant."""
 
     def __init__(self, command: Command) -> None:
-        super().__init__(
-            prog=f"vaala {command.name}",
-            description=command.summary[0].upper() + command.summary[1:] + ".",
-            epilog=command.more or None,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-            allow_abbrev=False,
-        )
+        super().__init__(allow_abbrev=False)
         self._command = command
+
+    def format_help(self) -> str:
+        return _help(self._command)
 
     def error(self, message: str) -> NoReturn:
         prefix = "unrecognized arguments: "
         if message.startswith(prefix):
-            word = message.removeprefix(prefix).split()[0].partition("=")[0]
+            word = message.removeprefix(prefix).partition("=")[0]
             known = [option.name for option in self._command.options]
             message = f"unknown option {word}{did_you_mean(word, known)}"
-            if not word.startswith("-"):
-                message = f"one word too many: {word!r}"
         raise CommandFailed(f"{message}; see `vaala {self._command.name} --help`", USAGE)
 
 
@@ -49,24 +44,72 @@ def unknown_command(word: str) -> CommandFailed:
 
 
 def parse(command: Command, words: Sequence[str]) -> argparse.Namespace:
-    """Return the arguments; raises `CommandFailed`. ``--help`` prints and raises SystemExit."""
+    """Return the arguments; raises `CommandFailed`. ``--help`` prints and raises SystemExit.
+
+    Options may stand between the words of a prompt. What stands behind ``--`` is never an option:
+    argparse forgets that in parts, so it does not get to see those words.
+    """
+    before, after = _split(words)
     parser = _Parser(command)
-    for argument in command.arguments:
-        _add_argument(parser, argument)
     for option in command.options:
         _add_option(parser, option)
-    # Options may stand between the words of a prompt, so both are taken as they come.
-    return parser.parse_intermixed_args(words)
+    namespace, free = parser.parse_known_args(before)
+    for word in free:
+        if _looks_like_option(word):
+            parser.error(f"unrecognized arguments: {word}")
+    _assign(parser, command, namespace, [*free, *after])
+    return namespace
 
 
-def _add_argument(parser: argparse.ArgumentParser, argument: Argument) -> None:
-    parser.add_argument(
-        argument.name.lower(),
-        metavar=argument.name,
-        help=argument.help,
-        nargs=_COUNTS[argument.many],
-        choices=argument.choices or None,
+def _split(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the words before and after the first ``--``."""
+    words = list(words)
+    place = words.index("--") if "--" in words else len(words)
+    return words[:place], words[place + 1 :]
+
+
+def _looks_like_option(word: str) -> bool:
+    """Tell options from a lone dash, from numbers below zero and from text with a space."""
+    return len(word) > 1 and word[0] == "-" and " " not in word and not word[1].isdigit()
+
+
+def _assign(
+    parser: _Parser, command: Command, namespace: argparse.Namespace, words: list[str]
+) -> None:
+    """Give the words to the arguments in their order; only the last one may take many."""
+    for argument in command.arguments:
+        many = argument.many in ("any", "some")
+        if argument.many in ("one", "some") and not words:
+            parser.error(f"the following arguments are required: {argument.name}")
+        for word in words[:1]:
+            if argument.choices and word not in argument.choices:
+                choices = ", ".join(map(repr, argument.choices))
+                parser.error(
+                    f"argument {argument.name}: invalid choice: {word!r} (choose from {choices})"
+                )
+        setattr(namespace, argument.name.lower(), words if many else next(iter(words), None))
+        words = [] if many else words[1:]
+    if words:
+        parser.error(f"one word too many: {words[0]!r}")
+
+
+def _help(command: Command) -> str:
+    parser = argparse.ArgumentParser(
+        prog=f"vaala {command.name}",
+        description=command.summary[0].upper() + command.summary[1:] + ".",
+        epilog=command.more or None,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    for argument in command.arguments:
+        parser.add_argument(
+            argument.name.lower(),
+            metavar=argument.name,
+            help=argument.help,
+            nargs=_COUNTS[argument.many],
+        )
+    for option in command.options:
+        _add_option(parser, option)
+    return parser.format_help()
 
 
 def _add_option(parser: argparse.ArgumentParser, option: Option) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from vaala import limits
 from vaala.changes import Change, item_change, now_ms, replace
+from vaala.checks import storable
 from vaala.dao.state import SessionState
 from vaala.requests import AnswerApproval
 from vaala_protocol.errors import BadRequest, NotFound, NotPending
@@ -32,6 +34,7 @@ def answer_changes(
         given = ApprovalAnswer(
             option=choice.id, by=answer.by, reason=answer.reason, interrupt=answer.interrupt
         )
+        storable(given, "the answer", limits.REASON_BYTES_MAX)
         done = replace(other, state="answered", answer=given, completed_at=now_ms())
         changes += [item_change(done, other), item_change(after, call)]
         decided.append((other.id, replace(after, rev=call.rev + 1)))

@@ -16,6 +16,7 @@ from msgspec import Struct
 from vaala import limits
 from vaala.actor import Actor, Command
 from vaala.changes import replace
+from vaala.checks import checked_location, checked_tags, checked_title
 from vaala.dao.conversation_log import ConversationLog
 from vaala.definitions import Definitions
 from vaala.session import Session
@@ -60,7 +61,7 @@ class Conversation(Actor):
         self._definitions = definitions
         self._executors = executors
         self._roots: Table[Session] | None = None
-        self._workspace: Workspace | None = None
+        self._workspaces: dict[Location, Workspace] = {}
         self._opening_workspace: trio.Lock | None = None
         self._status: ConversationStatus = "idle"
 
@@ -120,15 +121,20 @@ class Conversation(Actor):
             if self.log.foreign and update.locations is not None:
                 await self.log.adopt(update.locations)
             await self.log.update(
-                title=update.title,
+                title=None if update.title is None else checked_title(update.title),
                 locations=update.locations,
-                tags=update.tags,
+                tags=None if update.tags is None else checked_tags(update.tags),
                 archived=update.archived,
             )
         except StorageError as error:
             raise NotDurable(f"could not save: {error}") from error
         self.stream.publish(ConversationChanged(conversation=self.info))
         return self.info
+
+    def place(self, directory: str) -> Location:
+        """Return a directory of the executor that the conversation works on."""
+        executor = self.locations[0].executor if self.locations else "local"
+        return checked_location(directory, executor)
 
     async def root(self) -> Session:
         """Return the root session, opened again from its log when it has crashed.
@@ -148,20 +154,25 @@ class Conversation(Actor):
             )
 
     async def workspace(self) -> Workspace:
-        """Return the primary workspace, opened at first use, closed with the conversation."""
-        if self._workspace is not None:
-            return self._workspace
-        self._opening_workspace = self._opening_workspace or trio.Lock()
-        async with self._opening_workspace:
-            if self._workspace is None:
-                opened: Workspace = await self.children.start(self._hold_workspace)
-                self._workspace = opened
-            return self._workspace
+        """Return the primary workspace, opened at first use, closed with the conversation.
 
-    async def _hold_workspace(self, task_status: trio.TaskStatus[Workspace]) -> None:
+        After a change of the location it is another one; commands live on in the one before.
+        """
         if not self.locations:
             raise ExecutorError("this conversation has no directory to work in")
         location = self.locations[0]
+        if location in self._workspaces:
+            return self._workspaces[location]
+        self._opening_workspace = self._opening_workspace or trio.Lock()
+        async with self._opening_workspace:
+            if location not in self._workspaces:
+                opened: Workspace = await self.children.start(self._hold_workspace, location)
+                self._workspaces[location] = opened
+            return self._workspaces[location]
+
+    async def _hold_workspace(
+        self, location: Location, *, task_status: trio.TaskStatus[Workspace]
+    ) -> None:
         executor = self._executors.get(location.executor)
         if executor is None:
             known = ", ".join(sorted(self._executors)) or "none"
@@ -216,5 +227,10 @@ class Conversation(Actor):
         used = self.stream.watched or any(session.busy for session in self.sessions.values())
         if used:
             self.used_at = now
-        elif now - self.used_at > limits.CONVERSATION_KEPT_S:
+        elif now - self.used_at > self._kept_s:
             self.stop()
+
+    @property
+    def _kept_s(self) -> float:
+        empty = self.log.staged and not self.log.record.ephemeral
+        return limits.EMPTY_CONVERSATION_KEPT_S if empty else limits.CONVERSATION_KEPT_S

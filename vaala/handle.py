@@ -31,7 +31,6 @@ from vaala_protocol.state import (
     ConversationInfo,
     Delivery,
     InputInfo,
-    Location,
     UserInput,
 )
 
@@ -137,9 +136,13 @@ class ConversationHandle:
         tags: Sequence[str] | None = None,
         archived: bool | None = None,
     ) -> ConversationInfo:
-        """Change title, work directory, tags or archived; None leaves it as it is."""
+        """Change title, work directory, tags or archived; None leaves it as it is.
+
+        A running turn goes on in the new directory with its next call; commands stay where they
+        are. Raises `BadRequest` for what cannot be stored.
+        """
         conversation = await self._runtime.conversation(self.id)
-        where = (Location(executor="local", directory=directory),) if directory else None
+        where = None if directory is None else (conversation.place(directory),)
         return await conversation.ask(
             Update(title, where, None if tags is None else tuple(tags), archived)
         )

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 
 from vaala import limits
 from vaala.changes import Change, input_change, item_change, item_of, now_ms, replace
+from vaala.checks import checked_settings, storable
 from vaala.dao.state import SessionState
 from vaala.requests import ChildDone, Send, TurnResult, result_text
 from vaala.text import is_blank, scrub
@@ -30,16 +31,8 @@ def checked_content(content: tuple[Content, ...]) -> tuple[Content, ...]:
     )
     if all(isinstance(block, TextContent) and is_blank(block.text) for block in clean):
         raise BadRequest("the message is empty")
-    try:
-        size = len(encode(clean))
-    except UnicodeEncodeError as error:
-        raise BadRequest(f"the message cannot be stored: {error}") from error
-    if size > limits.INPUT_BYTES_MAX:
-        raise BadRequest(
-            f"the message has {size} bytes, at most {limits.INPUT_BYTES_MAX} are taken; "
-            "put it in a file and name the file"
-        )
-    return clean
+    way_out = "; put it in a file and name the file"
+    return storable(clean, "the message", limits.INPUT_BYTES_MAX, way_out)
 
 
 def known(state: SessionState, send: Send) -> InputInfo | None:
@@ -63,8 +56,10 @@ def accepted(state: SessionState, send: Send) -> InputInfo:
         source = UserInput(content=checked_content(source.content))
     if len(state.queue) >= limits.QUEUE_INPUTS_MAX:
         raise Overloaded(f"{len(state.queue)} messages wait already; withdraw some or wait")
-    new = told(state, send.client_id, source)
-    return replace(new, delivery=send.delivery, settings=send.settings)
+    settings = None if send.settings is None else checked_settings(send.settings)
+    client_id = storable(send.client_id, "the client id", limits.CLIENT_ID_BYTES_MAX)
+    new = told(state, client_id, source)
+    return replace(new, delivery=send.delivery, settings=settings)
 
 
 def told(state: SessionState, client_id: str, source: InputSource) -> InputInfo:

@@ -20,6 +20,15 @@ INPUT_BYTES_MAX = 448 * 1024
 input and as an item, and a line of the log holds 1 MiB."""
 INPUTS_TAKEN_BYTES_MAX = 480 * 1024
 """Inputs that become items in one append, as JSON; what does not fit comes with the next step."""
+CLIENT_ID_BYTES_MAX = 256
+"""A session remembers a thousand of them, in memory and in each checkpoint."""
+SETTINGS_BYTES_MAX = 16 * 1024
+TITLE_BYTES_MAX = 4 * 1024
+TAGS_BYTES_MAX = 8 * 1024
+LOCATION_BYTES_MAX = 8 * 1024
+"""A path has up to 4 KiB, and half as much again when it is written as JSON."""
+REASON_BYTES_MAX = 16 * 1024
+"""What a person says to an approval, with who it is."""
 RESULT_BYTES_MAX = 64 * 1024
 """Text of one tool result as it is kept in its item; tools cut theirs well below."""
 ARGUMENTS_BYTES_MAX = 256 * 1024
@@ -35,6 +44,8 @@ HISTORY_KEPT_S = 60.0
 """How long an idle session keeps its working history."""
 CONVERSATION_KEPT_S = 600.0
 """How long an unused conversation stays open."""
+EMPTY_CONVERSATION_KEPT_S = 24 * 3600.0
+"""The same for one that nobody has said anything in: it is nowhere else, and gone with that."""
 JANITOR_PERIOD_S = 15.0
 
 SAVE_RETRY_FIRST_S = 0.25

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 
@@ -10,18 +9,18 @@ import trio
 
 from vaala import limits
 from vaala.changes import now_ms
+from vaala.checks import checked_location, checked_settings, checked_title
 from vaala.conversation import Conversation
 from vaala.dao.conversation_log import ConversationLog
 from vaala.dao.store import Store
 from vaala.definitions import Definitions
 from vaala.handle import ConversationHandle
 from vaala.table import Table
-from vaala.text import scrub
 from vaala_executors.workspace import Executor
 from vaala_protocol.errors import BadRequest, Stopping
 from vaala_protocol.ids import new_id
 from vaala_protocol.settings import Settings
-from vaala_protocol.state import ConversationInfo, Location, SessionInfo
+from vaala_protocol.state import ConversationInfo, SessionInfo
 
 
 class Runtime:
@@ -77,21 +76,22 @@ class Runtime:
         ephemeral: bool = False,
     ) -> ConversationHandle:
         """Make a conversation that works in ``directory``. Nothing is on disk before its first
-        message. Raises `BadRequest` for an unknown agent or executor.
+        message. Raises `BadRequest` for an unknown agent or executor and for what cannot be stored.
         """
         self.definitions.agent(agent)
         if self._stopping:
             raise Stopping("the runtime is closing")
+        settings = checked_settings(settings or Settings())
         now = now_ms()
         if executor not in self.executors:
             known = ", ".join(sorted(self.executors)) or "none"
             raise BadRequest(f"no executor {executor!r}; there are: {known}")
-        location = Location(executor=executor, directory=_absolute(directory, executor))
+        location = checked_location(directory, executor)
         info = ConversationInfo(
-            id=new_id(), created_at=now, updated_at=now, title=scrub(title),
+            id=new_id(), created_at=now, updated_at=now, title=checked_title(title),
             locations=(location,), ephemeral=ephemeral,
         )  # fmt: skip
-        root = SessionInfo(id=info.id, agent=agent, created_at=now, settings=settings or Settings())
+        root = SessionInfo(id=info.id, agent=agent, created_at=now, settings=settings)
         self._created[info.id] = await self.store.create(info, root)
         await self._table.get(info.id)
         return ConversationHandle(self, info.id)
@@ -141,8 +141,3 @@ class Runtime:
             async with trio.open_nursery() as nursery:
                 for conversation in self._table:
                     nursery.start_soon(self._table.close, conversation.id)
-
-
-def _absolute(directory: str, executor: str) -> str:
-    """Return a path of this machine as it is from now on, whatever the process's directory."""
-    return os.path.abspath(os.path.expanduser(directory)) if executor == "local" else directory

@@ -22,6 +22,7 @@ from vaala.changes import (
     settings_change,
     turn_change,
 )
+from vaala.checks import checked_settings
 from vaala.children import Children
 from vaala.command_news import CommandNews
 from vaala.dao.session_log import SessionLog
@@ -378,7 +379,7 @@ class Session(Actor):
             self.interrupt()
 
     async def _configure(self, settings: Settings) -> Settings:
-        new = settings.over(self.state.head.settings)
+        new = checked_settings(settings.over(self.state.head.settings))
         where = (self.turn.id, self.turn.step_number) if self.turn else (None, None)
         change = settings_change(self.next_at(), new, *where)
         await self._write([item_change(change)], keep=False)
@@ -486,12 +487,11 @@ class Session(Actor):
 
     def snapshot(self) -> SessionSnapshot:
         """Return what clients see now; `RecentItems.load` comes first."""
-        head = self.state.head
         return SessionSnapshot(
             info=self.info,
-            settings=head.settings,
+            settings=self.state.head.settings,
             items=self.recent.newest(self.state.unsettled),
-            turn=head.turn,
+            turn=self.state.head.turn,
             live=self.live.snapshot(),
             queue=tuple(self.state.pending),
             commands=self._commands.infos() if self._commands else (),

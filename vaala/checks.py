@@ -1,0 +1,47 @@
+"""What clients give is checked where it comes in: it can be stored, and it is bounded."""
+
+from __future__ import annotations
+
+import os
+from typing import TypeVar
+
+from vaala import limits
+from vaala.text import scrub
+from vaala_protocol.base import encode
+from vaala_protocol.errors import BadRequest
+from vaala_protocol.settings import Settings
+from vaala_protocol.state import Location
+
+T = TypeVar("T")
+
+
+def storable(value: T, what: str, bytes_max: int, way_out: str = "") -> T:
+    """Return ``value``; raises `BadRequest` when JSON cannot hold it or it is too large."""
+    try:
+        size = len(encode(value))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise BadRequest(f"{what} cannot be stored: {error}") from error
+    if size > bytes_max:
+        raise BadRequest(f"{what} would be {size} bytes, at most {bytes_max} are taken{way_out}")
+    return value
+
+
+def checked_title(title: str) -> str:
+    return storable(scrub(title), "the title", limits.TITLE_BYTES_MAX)
+
+
+def checked_tags(tags: tuple[str, ...]) -> tuple[str, ...]:
+    return storable(tuple(map(scrub, tags)), "the list of tags", limits.TAGS_BYTES_MAX)
+
+
+def checked_settings(settings: Settings) -> Settings:
+    return storable(settings, "the settings", limits.SETTINGS_BYTES_MAX)
+
+
+def checked_location(directory: str, executor: str) -> Location:
+    """Return a place to work in; on this machine it is as it is from now on, whatever the
+    process's directory."""
+    if executor == "local":
+        directory = os.path.abspath(os.path.expanduser(directory))
+    location = Location(executor=executor, directory=directory)
+    return storable(location, "the directory", limits.LOCATION_BYTES_MAX)

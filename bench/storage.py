@@ -24,12 +24,12 @@ from pathlib import Path
 import trio
 
 from vaala_storage.file import FileLog, open_file_log
-from vaala_storage.file.lines import encode_entries, make_line
+from vaala_storage.file.lines import encode_body, make_line
 from vaala_storage.file.system import SYSTEM_FILES
 
 PATH = "bench"
 ENTRY = {"type": "item", "id": "019ad2c1-7d2e-7c3a-9f10-2d3b4c5d6e7f", "text": "x" * 200}
-BODY = encode_entries([ENTRY], PATH)
+BODY = encode_body([ENTRY], PATH)
 APPENDS_PER_ROUND = 128
 PAGE_ENTRIES = 50
 

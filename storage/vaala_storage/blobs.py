@@ -8,18 +8,19 @@ from contextlib import AbstractAsyncContextManager
 
 
 class BlobWriter(ABC):
-    """A blob being written; it exists for readers once it was committed."""
+    """A blob being written; it exists for readers once it was committed.
+
+    After a call that failed or was cancelled it can only be given up: every further one raises
+    ``ValueError``, as after a commit.
+    """
 
     @abstractmethod
     async def write(self, data: bytes) -> None:
-        """Append bytes; raises `StorageFull`, ``ValueError`` after `commit`."""
+        """Append bytes; raises `StorageFull`."""
 
     @abstractmethod
     async def commit(self) -> None:
-        """Make the blob durable under its key; nothing may be written after.
-
-        Raises `AlreadyExists`, `StorageFull`, ``ValueError`` for a second time.
-        """
+        """Make the blob durable under its key; raises `AlreadyExists`, `StorageFull`."""
 
 
 class BlobStorage(ABC):

@@ -1,4 +1,7 @@
-"""Cursors of lists: opaque text that a caller hands back. They hold a position, no state."""
+"""Pages of lists: how long one may be, and the cursor that a caller hands back for the next.
+
+A cursor is opaque text. It holds a position, no state.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,12 @@ from typing import TypeVar
 import msgspec
 
 T = TypeVar("T")
+
+
+def check_limit(limit: int) -> None:
+    """Raise ``ValueError`` for a page that could hold nothing."""
+    if limit < 1:
+        raise ValueError(f"limit must be at least 1, it is {limit}")
 
 
 def write_cursor(position: object) -> str:

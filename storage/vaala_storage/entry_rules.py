@@ -1,8 +1,8 @@
-"""What the `LogStorage`s that keep entries one by one agree on."""
+"""What every `LogStorage` must agree on, and those that keep entries one by one."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -10,11 +10,35 @@ from vaala_protocol import decode, encode
 from vaala_storage.errors import TooLarge
 from vaala_storage.limits import BATCH_BYTES_MAX, PAGE_BYTES_MAX
 from vaala_storage.log import Entry, Page, Stored
+from vaala_storage.names import check_name
+
+
+def encode_entry(entry: Entry) -> bytes:
+    """Return an entry as JSON; raises ``ValueError`` or ``TypeError`` for what JSON cannot hold."""
+    return encode(entry if isinstance(entry, dict) else dict(entry))
 
 
 def encode_entries(entries: Iterable[Entry]) -> list[bytes]:
-    """Return entries as JSON; raises ``ValueError`` or ``TypeError`` for what JSON cannot hold."""
-    return [encode(entry if isinstance(entry, dict) else dict(entry)) for entry in entries]
+    """Return entries as JSON, each as `encode_entry` does."""
+    return [encode_entry(entry) for entry in entries]
+
+
+def check_new(path: str, streams: Mapping[str, Sequence[Entry]]) -> None:
+    """Raise ``ValueError`` for streams that `LogStorage.create` cannot make a path of."""
+    if not streams:
+        raise ValueError(f"{path}: a path is created with at least one stream")
+    for name in streams:
+        check_name(name)
+
+
+def encode_new(path: str, streams: Mapping[str, Sequence[Entry]]) -> dict[str, list[bytes]]:
+    """Return the streams of a new path as JSON; raises `TooLarge` for one entry, not for many."""
+    check_new(path, streams)
+    encoded = {name: encode_entries(entries) for name, entries in streams.items()}
+    for name, entries in encoded.items():
+        for entry in entries:
+            check_batch(f"{path}/{name}", [entry])
+    return encoded
 
 
 def check_batch(label: str, entries: Sequence[bytes]) -> None:

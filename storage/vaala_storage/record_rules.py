@@ -112,9 +112,3 @@ def read_position(cursor: str | None, query: Query) -> Position | None:
     if (position.order, position.reverse) != (query.order, query.reverse):
         raise ValueError("the cursor belongs to a list in another order")
     return position
-
-
-def check_limit(limit: int) -> None:
-    """Raise ``ValueError`` for a page that could hold nothing."""
-    if limit < 1:
-        raise ValueError(f"limit must be at least 1, it is {limit}")

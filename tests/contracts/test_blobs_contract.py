@@ -75,6 +75,10 @@ async def test_a_blob_never_changes(blobs: BlobStorage) -> None:
         await writer.write(b"third")
         with pytest.raises(AlreadyExists):
             await writer.commit()
+        with pytest.raises(ValueError, match="given up"):
+            await writer.write(b"more")
+        with pytest.raises(ValueError, match="given up"):
+            await writer.commit()
     assert await blobs.get("p", "k") == b"first"
     assert await keys(blobs, "p") == ["k"]
 

@@ -51,6 +51,21 @@ async def test_a_full_disk_leaves_nothing(
     assert await blobs.get("p", "k") == b"y"
 
 
+async def test_nothing_is_committed_behind_a_write_that_failed(
+    blobs: FileBlobs, files: FaultyFiles
+) -> None:
+    async with blobs.writer("p", "k") as writer:
+        await writer.write(b"one")
+        files.plan("write", Fault.SHORT)
+        with pytest.raises(StorageFull):
+            await writer.write(b"two")
+        with pytest.raises(ValueError, match="p/k: the blob was given up"):
+            await writer.write(b"three")
+        with pytest.raises(ValueError, match="p/k: the blob was given up"):
+            await writer.commit()
+    assert await keys(blobs) == []
+
+
 @pytest.mark.parametrize("call", ["sync_data", "link", "open_new"])
 async def test_an_error_before_the_name_leaves_nothing(
     blobs: FileBlobs, files: FaultyFiles, disk: MemoryFiles, call: str

@@ -8,7 +8,7 @@ import pytest
 
 from vaala_storage import Entry, NotFound, Page
 from vaala_storage.file import open_file_log
-from vaala_storage.file.lines import encode_entries, make_line
+from vaala_storage.file.lines import encode_body, make_line
 from vaala_storage.limits import BATCH_BYTES_MAX, TORN_FILES_MAX
 
 NULS = bytes(300)
@@ -17,7 +17,7 @@ PAD = {"pad": "x" * 500}
 
 def line(first: int, count: int = 1) -> bytes:
     entries: list[Entry] = [{"n": n, **PAD} for n in range(first, first + count)]
-    return make_line(first, count, encode_entries(entries, "test"))
+    return make_line(first, count, encode_body(entries, "test"))
 
 
 def stream_file(root: Path, content: bytes) -> Path:

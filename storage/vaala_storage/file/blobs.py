@@ -10,6 +10,7 @@ from typing import TypeVar
 
 import trio
 
+from vaala_storage.blob_rules import WriterState, check_range
 from vaala_storage.blobs import BlobStorage, BlobWriter
 from vaala_storage.errors import ReadOnly, StorageError
 from vaala_storage.file.blob_file import BlobFile, pieces
@@ -71,8 +72,7 @@ class FileBlobs(BlobStorage):
     async def get(
         self, path: str, key: str, *, offset: int = 0, length: int | None = None
     ) -> bytes:
-        if offset < 0 or (length is not None and length < 0):
-            raise ValueError(f"offset={offset}, length={length}: a range cannot be negative")
+        check_range(offset, length)
 
         def work(handle: int) -> bytes:
             end = self._files.state(handle).size
@@ -151,19 +151,20 @@ class FileBlobWriter(BlobWriter):
         self._pool = pool
         self._open: tuple[int, str] | None = None
         self._working = False
-        self._committed = False
+        self._state = WriterState(blob.label)
 
     async def write(self, data: bytes) -> None:
-        for start in range(0, len(data), BLOB_PIECE_BYTES_MAX):
-            piece = data[start : start + BLOB_PIECE_BYTES_MAX]
-            await self._call(self._writing(piece))
+        with self._state.writing():
+            for start in range(0, len(data), BLOB_PIECE_BYTES_MAX):
+                piece = data[start : start + BLOB_PIECE_BYTES_MAX]
+                await self._call(self._writing(piece))
 
     def _writing(self, piece: bytes) -> Callable[[int, str], None]:
         return lambda handle, _: self._blob.write(handle, piece)
 
     async def commit(self) -> None:
-        await self._call(self._blob.commit)
-        self._committed = True
+        with self._state.committing():
+            await self._call(self._blob.commit)
 
     async def discard(self) -> None:
         """Close the file, and remove it unless it was committed; called at the end."""
@@ -177,9 +178,6 @@ class FileBlobWriter(BlobWriter):
             )
 
     async def _call(self, use: Callable[[int, str], None]) -> None:
-        if self._committed:
-            raise ValueError(f"{self._blob.label}: the blob has been committed")
-
         def work() -> None:
             self._working = True
             try:
@@ -194,6 +192,6 @@ class FileBlobWriter(BlobWriter):
 
     def _remove(self, handle: int, hidden: str) -> None:
         self._files.close(handle)
-        if not self._committed:
+        if not self._state.committed:
             with contextlib.suppress(FileNotFoundError):
                 self._files.remove(hidden)

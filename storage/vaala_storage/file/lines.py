@@ -17,7 +17,8 @@ from typing import Any
 import google_crc32c
 from msgspec import Struct
 
-from vaala_protocol.base import Malformed, decode, encode
+from vaala_protocol.base import Malformed, decode
+from vaala_storage.entry_rules import encode_entries, encode_entry
 from vaala_storage.errors import TooLarge
 from vaala_storage.limits import BATCH_BYTES_MAX
 from vaala_storage.log import Entry
@@ -55,14 +56,9 @@ class Batch(Struct, frozen=True):
         return entries
 
 
-def encode_entry(entry: Entry) -> bytes:
-    """Return an entry as JSON; raises ``ValueError`` or ``TypeError`` for what JSON cannot hold."""
-    return encode(entry if isinstance(entry, dict) else dict(entry))
-
-
-def encode_entries(entries: Sequence[Entry], label: str) -> bytes:
+def encode_body(entries: Sequence[Entry], label: str) -> bytes:
     """Return entries joined by commas; raises `TooLarge` when they do not fit into one line."""
-    body = b",".join([encode_entry(entry) for entry in entries])
+    body = b",".join(encode_entries(entries))
     check_fits(len(body), label)
     return body
 

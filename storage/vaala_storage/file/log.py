@@ -9,11 +9,13 @@ from typing import TypeVar
 
 import trio
 
+from vaala_storage.cursors import check_limit
+from vaala_storage.entry_rules import Ask, check_new
 from vaala_storage.errors import ReadOnly, StorageFailed
 from vaala_storage.file.handles import Handles, open_files_max
 from vaala_storage.file.layout import Layout
-from vaala_storage.file.lines import encode_entries
-from vaala_storage.file.pages import Ask, read_page
+from vaala_storage.file.lines import encode_body
+from vaala_storage.file.pages import read_page
 from vaala_storage.file.pool import Pool, open_pool
 from vaala_storage.file.publish import Publisher
 from vaala_storage.file.scan import Span, last_batch
@@ -23,7 +25,6 @@ from vaala_storage.file.table import StreamTable
 from vaala_storage.file.watch import Watch, beside
 from vaala_storage.limits import CALL_THREADS_MAX, STREAMS_KNOWN_MAX, SYNC_THREADS_MAX
 from vaala_storage.log import Damage, Entry, LogStorage, Page, PathPage
-from vaala_storage.names import check_name
 
 T = TypeVar("T")
 
@@ -79,15 +80,12 @@ class FileLog(LogStorage):
         self, path: str, stream: str, entries: Sequence[Entry], *, expected: int
     ) -> int:
         self._check_writable(path)
-        body = encode_entries(entries, f"{path}/{stream}")
+        body = encode_body(entries, f"{path}/{stream}")
         return await self._streams.get(path, stream).append(body, len(entries), expected)
 
     async def create(self, path: str, streams: Mapping[str, Sequence[Entry]]) -> None:
         self._check_writable(path)
-        if not streams:
-            raise ValueError(f"{path}: a path is created with at least one stream")
-        for name in streams:
-            check_name(name)
+        check_new(path, streams)
         await self._calls.call(
             lambda: self._publisher.create(path, streams), path, cancellable=False
         )
@@ -104,8 +102,7 @@ class FileLog(LogStorage):
         limit: int = 1000,
         reverse: bool = False,
     ) -> Page:
-        if limit < 1:
-            raise ValueError(f"limit={limit}: a page holds at least one entry")
+        check_limit(limit)
         ask = Ask(after or 0, before, limit, reverse)
         return await self._look(path, stream, lambda span: read_page(span, ask))
 
@@ -123,8 +120,7 @@ class FileLog(LogStorage):
 
     async def paths(self, *, cursor: str | None = None, limit: int = 1000) -> PathPage:
         self._check_open("paths")
-        if limit < 1:
-            raise ValueError(f"limit={limit}: a page holds at least one path")
+        check_limit(limit)
         return await self._calls.call(
             lambda: self._layout.paths(cursor, limit), "paths", cancellable=True
         )
@@ -194,5 +190,7 @@ class FileLog(LogStorage):
 
     async def _drop(self, streams: Iterable[Stream]) -> None:
         """Forget deleted streams altogether, also broken ones."""
-        await self._rest(streams)
-        self._streams.drop(streams)
+        for stream in streams:
+            await self._rest((stream,))
+            # At once: an append that came while another was waited for would have two owners.
+            self._streams.drop((stream,))

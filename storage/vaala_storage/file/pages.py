@@ -6,19 +6,11 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct, field
 
+from vaala_storage.entry_rules import Ask
 from vaala_storage.file.lines import BadLine, Batch
 from vaala_storage.file.scan import Line, Span, line_before, lines_backward, lines_forward
 from vaala_storage.limits import PAGE_BYTES_MAX
 from vaala_storage.log import Damage, Page, Stored
-
-
-class Ask(Struct, frozen=True):
-    """Which entries: ``after < seq < before``, the first (or last) ``limit`` of them."""
-
-    after: int
-    before: int | None
-    limit: int
-    reverse: bool
 
 
 class _Bad(Struct, frozen=True):

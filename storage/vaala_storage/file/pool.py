@@ -6,6 +6,7 @@ it every append.
 
 from __future__ import annotations
 
+import errno
 import threading
 from abc import ABC, abstractmethod
 from collections import deque
@@ -130,14 +131,24 @@ class ThreadPool(Pool):
     def submit(self, work: Callable[[], Any], done: Callable[[Job], None]) -> Job:
         job = Job(work, done)
         self._open_jobs += 1
+        self._queue.put(job)
         if self._open_jobs > self._threads and self._threads < self._threads_max:
+            self._start_thread(job)
+        return job
+
+    def _start_thread(self, job: Job) -> None:
+        """Start a thread for ``job``. Where the system refuses it, those that live must do."""
+        name = f"{self._name}-{self._alive + 1}"
+        try:
+            threading.Thread(target=self._work, name=name, daemon=True).start()
+        except RuntimeError:
+            if self._threads == 0 and job.claim():
+                job.error = OSError(errno.EAGAIN, "no thread could be started for it")
+                self._finished.append(job)
+                self._token.run_sync_soon(self._settle)
+        else:
             self._threads += 1
             self._alive += 1
-            threading.Thread(
-                target=self._work, name=f"{self._name}-{self._alive}", daemon=True
-            ).start()
-        self._queue.put(job)
-        return job
 
     def abandon(self, job: Job) -> None:
         job.lost = True

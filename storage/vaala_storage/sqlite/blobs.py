@@ -10,6 +10,7 @@ from functools import partial
 import apsw
 import trio
 
+from vaala_storage.blob_rules import WriterState, check_range
 from vaala_storage.blobs import BlobStorage, BlobWriter
 from vaala_storage.errors import AlreadyExists, NotFound, StorageError
 from vaala_storage.names import check_name, check_path
@@ -42,8 +43,7 @@ class SqliteBlobs(BlobStorage):
         self, path: str, key: str, *, offset: int = 0, length: int | None = None
     ) -> bytes:
         _check(path, key)
-        if offset < 0 or (length is not None and length < 0):
-            raise ValueError(f"no range of bytes: offset {offset}, length {length}")
+        check_range(offset, length)
 
         def work(connection: apsw.Connection) -> bytes:
             blob, size = _find(connection, path, key)
@@ -78,10 +78,7 @@ class SqliteBlobs(BlobStorage):
 
 
 class SqliteBlobWriter(BlobWriter):
-    """Made by `SqliteBlobs.writer`; what it stores belongs to no name until `commit`.
-
-    After a call that failed or was cancelled the blob can only be given up.
-    """
+    """Made by `SqliteBlobs.writer`; what it stores belongs to no name until `commit`."""
 
     def __init__(self, access: Access, path: str, key: str) -> None:
         self._access = access
@@ -91,36 +88,27 @@ class SqliteBlobWriter(BlobWriter):
         self._blob = secrets.randbits(62)
         self._buffer = bytearray()
         self._stored = 0
-        self._usable = True
-        self._committed = False
+        self._state = WriterState(f"{path}/{key}")
 
     async def write(self, data: bytes) -> None:
-        self._check_usable()
-        self._buffer += data
-        if len(self._buffer) >= BLOB_PART_BYTES:
-            await self._store(lambda _: None)
-            self._usable = True
+        with self._state.writing():
+            self._buffer += data
+            if len(self._buffer) >= BLOB_PART_BYTES:
+                await self._store(lambda _: None)
 
     async def commit(self) -> None:
-        await self._store(partial(_name_new, self._path, self._key, self._blob))
-        self._committed = True
+        with self._state.committing():
+            await self._store(partial(_name_new, self._path, self._key, self._blob))
 
     async def discard(self) -> None:
         """Remove what was stored without a commit; called at the end, cancelled or not."""
-        if not self._committed:
+        if not self._state.committed:
             with trio.CancelScope(shield=True), suppress(StorageError):
                 # What cannot be removed now is removed when the database is opened next.
                 await self._access.write(partial(_discard, self._blob))
 
-    def _check_usable(self) -> None:
-        if not self._usable:
-            state = "has been committed" if self._committed else "was given up"
-            raise ValueError(f"{self._path}/{self._key}: the blob {state}")
-
     async def _store(self, after: Callable[[apsw.Connection], None]) -> None:
         """Store what was gathered and do ``after`` in the same commit."""
-        self._check_usable()
-        self._usable = False
         blob, start, data = self._blob, self._stored, bytes(self._buffer)
 
         def work(connection: apsw.Connection) -> None:

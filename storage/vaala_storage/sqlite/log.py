@@ -7,11 +7,11 @@ from functools import partial
 
 import apsw
 
-from vaala_storage.entry_rules import Ask, check_batch, encode_entries, make_page
+from vaala_storage.cursors import check_limit
+from vaala_storage.entry_rules import Ask, check_batch, encode_entries, encode_new, make_page
 from vaala_storage.errors import AlreadyExists, Conflict, NotFound
 from vaala_storage.log import Damage, Entry, LogStorage, Page, PathPage
 from vaala_storage.names import check_name, check_path
-from vaala_storage.record_rules import check_limit
 from vaala_storage.sqlite.access import Access
 from vaala_storage.sqlite.blobs import remove_names
 from vaala_storage.sqlite.rows import first, select, select_all
@@ -44,13 +44,8 @@ class SqliteLog(LogStorage):
         return await self._access.write(work)
 
     async def create(self, path: str, streams: Mapping[str, Sequence[Entry]]) -> None:
-        _check(path, *streams)
-        if not streams:
-            raise ValueError(f"{path}: a path is created with at least one stream")
-        encoded = {name: encode_entries(entries) for name, entries in streams.items()}
-        for name, entries in encoded.items():
-            for entry in entries:
-                check_batch(f"{path}/{name}", [entry])
+        check_path(path)
+        encoded = encode_new(path, streams)
 
         def work(connection: apsw.Connection) -> None:
             if _names(connection, path):

@@ -9,7 +9,8 @@ from types import MappingProxyType
 import apsw
 
 from vaala_protocol import decode, encode
-from vaala_storage.record_rules import Cell, cells, check_limit, conditions, read_position
+from vaala_storage.cursors import check_limit
+from vaala_storage.record_rules import Cell, cells, conditions, read_position
 from vaala_storage.records import ALL, Query, Record, RecordPage, RecordStorage, Scalar
 from vaala_storage.sqlite import record_lists
 from vaala_storage.sqlite.access import Access

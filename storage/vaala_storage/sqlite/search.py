@@ -10,8 +10,7 @@ import apsw
 from msgspec import Struct
 
 from vaala_protocol import decode, encode
-from vaala_storage.cursors import read_cursor, write_cursor
-from vaala_storage.record_rules import check_limit
+from vaala_storage.cursors import check_limit, read_cursor, write_cursor
 from vaala_storage.search import Document, Hit, HitPage, SearchIndex
 from vaala_storage.sqlite.access import Access
 from vaala_storage.sqlite.limits import CANDIDATES_MAX

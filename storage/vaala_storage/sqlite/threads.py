@@ -118,7 +118,8 @@ class Threads:
             connection.execute("COMMIT")
         except Exception as error:
             if connection.in_transaction:
-                connection.execute("ROLLBACK")
+                with suppress(apsw.Error):  # or this thread, and with it every write, would end
+                    connection.execute("ROLLBACK")
             for job in running:
                 job.finish(self._mapped(outcome.Error(error), connection))
             return

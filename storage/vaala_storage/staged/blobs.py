@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 
 import trio
 
+from vaala_storage.blob_rules import WriterState, check_range
 from vaala_storage.blobs import BlobStorage, BlobWriter
 from vaala_storage.errors import AlreadyExists, NotFound
 from vaala_storage.names import check_name, check_path
@@ -43,8 +44,7 @@ class StagedBlobs(BlobStorage):
     async def get(
         self, path: str, key: str, *, offset: int = 0, length: int | None = None
     ) -> bytes:
-        if offset < 0 or (length is not None and length < 0):
-            raise ValueError(f"no range of bytes: offset {offset}, length {length}")
+        check_range(offset, length)
         data = await self._find(path, key)
         return data[offset : None if length is None else offset + length]
 
@@ -94,29 +94,24 @@ class StagedBlobWriter(BlobWriter):
         self._path = path
         self._key = key
         self._buffer = bytearray()
-        self._committed = False
+        self._state = WriterState(f"{path}/{key}")
 
     async def write(self, data: bytes) -> None:
-        self._check_open()
-        await trio.lowlevel.checkpoint()
-        self._budget.change(len(data))
-        self._buffer += data
+        with self._state.writing():
+            await trio.lowlevel.checkpoint()
+            self._budget.change(len(data))
+            self._buffer += data
 
     async def commit(self) -> None:
-        self._check_open()
-        data = bytes(self._buffer)
-        self.discard()
-        await self._blobs.put(self._path, self._key, data)
-        self._committed = True
+        with self._state.committing():
+            data = bytes(self._buffer)
+            self.discard()
+            await self._blobs.put(self._path, self._key, data)
 
     def discard(self) -> None:
         """Let go of what was gathered."""
         self._budget.change(-len(self._buffer))
         self._buffer.clear()
-
-    def _check_open(self) -> None:
-        if self._committed:
-            raise ValueError(f"{self._path}/{self._key}: the blob has been committed")
 
 
 def _check(path: str, key: str) -> None:

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 import trio
 from msgspec import Struct, field
 
-from vaala_storage.entry_rules import check_batch, encode_entries, make_page
+from vaala_storage.cursors import check_limit
+from vaala_storage.entry_rules import check_batch, encode_entries, encode_new, make_page
 from vaala_storage.errors import AlreadyExists, Conflict, NotFound
 from vaala_storage.log import Damage, Entry, LogStorage, Page, PathPage
 from vaala_storage.names import check_name, check_path
-from vaala_storage.record_rules import check_limit
 from vaala_storage.staged.budget import Budget
 from vaala_storage.staged.limits import VALUE_BYTES
 
@@ -47,13 +47,8 @@ class StagedLog(LogStorage):
             return last + len(data)
 
     async def create(self, path: str, streams: Mapping[str, Sequence[Entry]]) -> None:
-        _check(path, *streams)
-        if not streams:
-            raise ValueError(f"{path}: a path is created with at least one stream")
-        encoded = {name: encode_entries(entries) for name, entries in streams.items()}
-        for name, entries in encoded.items():
-            for entry in entries:
-                check_batch(f"{path}/{name}", [entry])
+        check_path(path)
+        encoded = encode_new(path, streams)
         await trio.lowlevel.checkpoint()
         if path in self._paths:
             raise AlreadyExists(f"{path}: exists already")

@@ -10,11 +10,11 @@ import trio
 from msgspec import Struct, field
 
 from vaala_protocol import decode, encode
+from vaala_storage.cursors import check_limit
 from vaala_storage.record_rules import (
     Cell,
     Position,
     cells,
-    check_limit,
     conditions,
     key_bounds,
     read_position,

@@ -9,8 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import trio
 from msgspec import Struct
 
-from vaala_storage.cursors import read_cursor, write_cursor
-from vaala_storage.record_rules import check_limit
+from vaala_storage.cursors import check_limit, read_cursor, write_cursor
 from vaala_storage.search import Document, Hit, HitPage, SearchIndex
 from vaala_storage.staged.budget import Budget
 from vaala_storage.staged.limits import CHARS_PER_TURN, VALUE_BYTES

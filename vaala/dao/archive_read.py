@@ -63,6 +63,8 @@ class ArchiveReader:
             raise BadArchive(f"an archive holds at most {ARCHIVE_MEMBERS_MAX} members")
         if not info.isreg():
             raise BadArchive(f"{info.name[:200]!r} in the archive is no plain file")
+        if info.size < 0:  # one way to write a size has a sign
+            raise BadArchive(f"{info.name[:200]!r} in the archive has {info.size} bytes")
         return _member(info.name, info.size)
 
     async def chunks(self, member: Member) -> AsyncIterator[bytes]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import shutil
 import tarfile
@@ -141,6 +142,15 @@ def packed(*members: tuple[str, bytes], kind: bytes = tarfile.REGTYPE) -> bytes:
     return file.getvalue()
 
 
+def sized(name: str, size: int) -> bytes:
+    """A member whose header tells a size of up to 88 bits, signed, in base 256."""
+    header = bytearray(tarfile.TarInfo(name).tobuf(tarfile.USTAR_FORMAT))
+    header[124:136] = bytes([0xFF if size < 0 else 0x80]) + (size % (1 << 88)).to_bytes(11, "big")
+    header[148:156] = b" " * 8
+    header[148:156] = b"%06o\0 " % sum(header)
+    return gzip.compress(gzip.decompress(packed(MANIFEST))[:1024] + header + bytes(8192))
+
+
 MANIFEST = ("manifest.json", b'{"format": "vaala-conversation", "version": 1}')
 MAIN = ("streams/main/000001.jsonl", b'{"t":"x"}\n')
 METADATA = ("streams/metadata/000001.jsonl", b'{"t":"x"}\n')
@@ -171,7 +181,12 @@ METADATA = ("streams/metadata/000001.jsonl", b'{"t":"x"}\n')
         (packed(MANIFEST, ("streams/main/000001.jsonl", b"{\n")), "an entry of the stream"),
         (packed(MANIFEST, ("blobs/a", b"x"), ("blobs/a", b"y")), "twice"),
         (packed(MANIFEST, MANIFEST), "second manifest"),
+        (sized("blobs/a", -600), "-600 bytes"),
+        (sized("streams/main/000001.jsonl", -600), "-600 bytes"),
+        (sized("streams/main/000001.jsonl", 1 << 70), "at most"),
+        (sized("blobs/a", 1 << 70), "cut off"),
         (packed(MANIFEST, ("blobs/a", b""), kind=tarfile.SYMTYPE), "no plain file"),
+        (packed(MANIFEST, ("blobs/a", b""), kind=tarfile.LNKTYPE), "no plain file"),
         (packed(MANIFEST, ("blobs/a", b""), kind=tarfile.DIRTYPE), "no plain file"),
         (packed(MANIFEST, ("streams/main/000001.jsonl", b"x" * (5 << 20))), "at most"),
         (

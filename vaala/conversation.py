@@ -6,8 +6,8 @@ It routes and does not relay: whoever wants something of a session gets the sess
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 import trio
@@ -25,7 +25,7 @@ from vaala.table import Table
 from vaala.waits import WaitGraph
 from vaala_executors.errors import ExecutorError
 from vaala_executors.workspace import Executor, Workspace
-from vaala_protocol.errors import BadRequest, NotDurable
+from vaala_protocol.errors import BadRequest, NotDurable, Stopping, Unreadable
 from vaala_protocol.events import ConversationChanged, SessionClosed
 from vaala_protocol.items import Approval
 from vaala_protocol.state import ConversationInfo, ConversationStatus, Location, Snapshot
@@ -202,13 +202,24 @@ class Conversation(Actor):
         turn = root.state.head.turn if root else None
         return "failed" if turn is not None and turn.state == "failed" else "idle"
 
+    @contextmanager
+    def reading(self) -> Generator[None]:
+        """Raise what storage says in the block as `Stopping` or `Unreadable`, for a client."""
+        try:
+            yield
+        except StorageError as error:
+            if self.stopping:
+                raise Stopping(f"{self}: it is closing") from error
+            raise Unreadable(f"could not read: {error}") from error
+
     @asynccontextmanager
     async def subscribe(self) -> AsyncGenerator[Subscription]:
         """Subscribe to what happens: a snapshot first, then every change in order."""
         self.used_at = trio.current_time()
         with self.stream.subscribe(self.snapshot) as subscription:
-            for session in list(self.sessions.values()):
-                await session.recent.load()
+            with self.reading():
+                for session in list(self.sessions.values()):
+                    await session.recent.load()
             yield subscription
 
     def snapshot(self) -> Snapshot:

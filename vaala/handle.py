@@ -161,7 +161,8 @@ class ConversationHandle:
         session = root if session_id is None else conversation.sessions.get(session_id)
         if session is None:
             raise NotFound(f"no session {session_id} is open in conversation {self.id}")
-        return await session.log.items(before=before, after=after, limit=limit)
+        with conversation.reading():
+            return await session.log.items(before=before, after=after, limit=limit)
 
     @asynccontextmanager
     async def subscribe(self) -> AsyncGenerator[Subscription]:

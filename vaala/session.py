@@ -121,17 +121,17 @@ class Session(Actor):
     ) -> AsyncGenerator[Session]:
         """Open a session from its log and settle what a crash left. Raises `NotFound`."""
         session = Session(around, await around.log.open_session(session_id), depth=depth, done=done)
-        around.sessions[session.id] = session
         try:
             yield session
         finally:
-            del around.sessions[session.id]
             session.outcomes.fail(Stopping(f"{session} was closed before the turn ended"))
-            session.publish(SessionClosed(session_id=session.id))
+            if around.sessions.pop(session.id, None) is not None:
+                session.publish(SessionClosed(session_id=session.id))
 
     async def opened(self) -> None:
         if self.around.stream.watched:
             await self.recent.load()
+        self.around.sessions[self.id] = self
         self.publish(SessionOpened(session=self.snapshot()))
         if self.log.read_only is None and (changes := self._recovery()):
             with suppress(NotDurable):

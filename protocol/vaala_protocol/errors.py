@@ -7,6 +7,7 @@ Refused
 +-- Busy              it cannot be done while something else is going on
 +-- Overloaded        a bounded queue is full; nothing was done
 +-- NotDurable        the change could not be written to disk; nothing was done
++-- Unreadable        what is on disk could not be read
 +-- Stopping          the actor ended before it answered; the change may or may not stand
 """
 
@@ -43,6 +44,10 @@ class Overloaded(Refused):
 
 class NotDurable(Refused):
     code = "not_durable"
+
+
+class Unreadable(Refused):
+    code = "unreadable"
 
 
 class Stopping(Refused):

@@ -189,5 +189,7 @@ def compare(seen: Snapshot, conversation: Conversation) -> None:
     assert {session.info.id for session in seen.sessions} == sessions.keys()
     for session in seen.sessions:
         other = sessions[session.info.id]
-        for name in session.__struct_fields__:
+        ids = {command.id for command in session.commands}
+        assert ids == {command.id for command in other.commands}, f"commands of {session.info.id}"
+        for name in set(session.__struct_fields__) - {"commands"}:
             assert getattr(session, name) == getattr(other, name), f"{name} of {session.info.id}"

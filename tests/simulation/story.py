@@ -8,9 +8,9 @@ from contextlib import asynccontextmanager, contextmanager
 from random import Random
 
 import msgspec
+import pytest
 import trio
 import trio.testing
-from pytest import MonkeyPatch
 
 import vaala
 from tests.simulation.audit import Stream, check_final, check_ledger, read_streams
@@ -219,7 +219,7 @@ def tell(seed: int) -> Ledger:
     clock = trio.testing.MockClock(autojump_threshold=0)
     story = Story(seed)
     try:
-        with schedule(seed), MonkeyPatch.context() as patch:
+        with schedule(seed), pytest.MonkeyPatch.context() as patch:
             patch.setattr("vaala.dao.session_log.CHECKPOINT_AFTER_BYTES_MIN", CHECKPOINT_BYTES)
             trio.run(_bounded, story, clock=clock)
     except BaseException as error:

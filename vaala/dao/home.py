@@ -69,6 +69,7 @@ class Home:
         "_lock",
         "_marked",
         "_shared",
+        "_unsettled",
         "ephemeral",
         "first_words",
         "indexed_seq",
@@ -84,6 +85,8 @@ class Home:
         self._shared = shared
         self._lock = trio.Lock()
         self._marked = False
+        self._unsettled: set[str] = set()
+        """Streams with an append of unknown outcome that nobody has come back to yet."""
         self.path = path
         self.origin = origin
         self.staged = staged
@@ -123,12 +126,16 @@ class Home:
         Durable on return, unless the conversation is staged and the stream is not the root's.
         Raises what `LogStorage.append` raises.
         """
-        if self.staged:
-            async with self._lock:
-                last = await self._append_staged(stream, entries, expected)
-        else:
-            await self._mark()
-            last = await self.log.append(self.path, stream, entries, expected=expected)
+        try:
+            if self.staged:
+                async with self._lock:
+                    last = await self._append_staged(stream, entries, expected)
+            else:
+                await self._mark()
+                last = await self.log.append(self.path, stream, entries, expected=expected)
+        except (StreamBroken, trio.Cancelled):
+            self._unsettled.add(stream)
+            raise
         self._note(stream, expected + 1, entries)
         return last
 
@@ -141,6 +148,7 @@ class Home:
         if self.staged:
             return await self.log.last(self.path, stream), ()
         last, damage = await self.log.recover(self.path, stream)
+        self._unsettled.discard(stream)
         self._shared.index.stale(self.path)
         return last, damage
 
@@ -161,7 +169,8 @@ class Home:
     async def close(self) -> None:
         """Let go of what storage keeps for the path; an empty staged conversation is gone."""
         if not self.staged:
-            if self._marked:
+            # What is unsettled is read at the next start, which the mark makes look for it.
+            if self._marked and not self._unsettled:
                 self._shared.index.closed(self.path)
             await self._shared.log.release(self.path)
         elif not self.ephemeral:

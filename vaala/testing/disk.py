@@ -33,6 +33,7 @@ class PoweredFiles(FaultyFiles):
 
     died: trio.Event
     """Set at the first call that finds the power off."""
+    sync_failed = False
 
     @property
     def off(self) -> bool:
@@ -44,9 +45,17 @@ class PoweredFiles(FaultyFiles):
             self.died.set()
         return fault
 
+    def sync_data(self, handle: int) -> None:
+        try:
+            super().sync_data(handle)
+        except OSError:
+            self.sync_failed = True
+            raise
+
     def new_process(self) -> None:
         """Turn the power on for another process: what was written stays, synced or not."""
         self.died = trio.Event()
+        self.sync_failed = False
         self._power = None
         self._planned.clear()
         self._paths.clear()
@@ -125,9 +134,11 @@ class SimulatedDisk:
     def restart(self, *, power_was_lost: bool) -> None:
         """Start again without faults: after a power loss only what was synced is sure to be there.
 
-        Otherwise just the process died (kill -9), and all that it had written is there.
+        Otherwise just the process died (kill -9), and all that it had written is there. What a
+        failed sync has dropped is lost in either case: the next process could read it, but no sync
+        of its own would write it any more, and it has no way to know.
         """
-        if power_was_lost:
+        if power_was_lost or self.files.sync_failed:
             self.files.restart(self._random)
         self.files.new_process()
         self.files.rate = 0.0

@@ -114,12 +114,36 @@ def test_the_readme_shows_what_the_demo_does(tmp_path: Path) -> None:
     assert "The test fails." in rest
 
 
-def test_the_configuration_that_is_shown_can_be_loaded(tmp_path: Path) -> None:
+def _write_configuration(directory: Path) -> None:
+    """Write what the page on configuration shows."""
     blocks = list(_blocks("yaml", DOCS / "configuration.md"))
     names = re.findall(r"^## (\w+\.yaml)$", (DOCS / "configuration.md").read_text(), re.MULTILINE)
     for name, block in zip(names, blocks, strict=True):
-        (tmp_path / name).write_text(block.text)
-    (tmp_path / "reviewer.md").write_text("Review.")
+        (directory / name).write_text(block.text)
+    (directory / "reviewer.md").write_text("Review.")
+
+
+async def test_the_configuration_that_is_shown_runs() -> None:
+    directory = Path(os.environ["XDG_CONFIG_HOME"]) / "vaala"
+    directory.mkdir(parents=True)
+    _write_configuration(directory)
+    async with chat_server() as server:
+        server.reply(text("Hello."))
+        providers = directory / "providers.yaml"
+        shown = providers.read_text()
+        providers.write_text(shown.replace("http://127.0.0.1:9000/v1", server.base_url))
+        for model in ("scripted", "here/small"):
+            done = await trio.run_process(
+                [sys.executable, "-m", "vaala", "run", "-a", "reviewer", "-m", model, "hello"],
+                env={**os.environ, "TEAM_API_KEY": "k"}, capture_stdout=True, capture_stderr=True,
+                check=False, stdin=subprocess.DEVNULL,
+            )  # fmt: skip
+            assert (done.returncode, b"bug" in done.stderr) == (0, False), done.stderr
+        assert server.requests[0].json["temperature"] == 0.2
+
+
+def test_the_configuration_that_is_shown_can_be_loaded(tmp_path: Path) -> None:
+    _write_configuration(tmp_path)
     config = load_config(tmp_path, {"TEAM_API_KEY": "k"})
     assert {provider.name for provider in config.providers} == {"team", "here"}
     assert config.default_model == "team/large"

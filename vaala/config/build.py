@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeAlias, TypeVar, cast
 
 from pydantic import BaseModel
 
 from vaala.agent.definition import AgentDefinition, Budgets
 from vaala.config.check import check, problem
 from vaala.config.config import DEFAULT_AGENT, Config, default_agent, default_instructions
-from vaala.config.document import Document, read_document
+from vaala.config.document import Document, empty_document, read_document
 from vaala.config.errors import ConfigError, Problem
 from vaala.config.limits import INSTRUCTIONS_BYTES_MAX
 from vaala.config.schema import (
@@ -27,6 +28,7 @@ from vaala.models.secret import Secret
 from vaala_protocol.settings import Settings
 
 M = TypeVar("M", bound=BaseModel)
+Way: TypeAlias = tuple[str | int, ...]
 
 
 def build_config(directory: Path, environ: Mapping[str, str]) -> Config:
@@ -35,7 +37,7 @@ def build_config(directory: Path, environ: Mapping[str, str]) -> Config:
 
     def read(name: str, schema: type[M]) -> tuple[Document, M] | None:
         try:
-            document = read_document(directory / name) or Document(directory / name, {})
+            document = read_document(directory / name) or empty_document(directory / name)
             return document, check(document, schema)
         except ConfigError as error:
             problems.extend(error.problems)
@@ -109,6 +111,10 @@ def _agents(
 
 
 def _agent(document: Document, name: str, section: AgentSection) -> AgentDefinition:
+    unusable = list(_not_json((name, "options"), section.options))
+    if unusable:
+        text = "expected text, a number, true, false, null, a list or a mapping, found {}"
+        raise ConfigError([problem(document, way, text.format(what)) for way, what in unusable])
     return AgentDefinition(
         name=name,
         description=section.description,
@@ -122,6 +128,26 @@ def _agent(document: Document, name: str, section: AgentSection) -> AgentDefinit
         tools=None if section.tools is None else tuple(section.tools),
         budgets=Budgets(**section.budgets.model_dump(exclude_none=True)),
     )
+
+
+def _not_json(way: Way, value: object) -> Iterator[tuple[Way, str]]:
+    """Yield the place of each value that no request can carry, and what it is."""
+    match value:
+        case dict():
+            for key, one in cast("dict[object, object]", value).items():
+                if isinstance(key, str):
+                    yield from _not_json((*way, key), one)
+                else:
+                    yield way, f"the key {key!r}, which is no text"
+        case list():
+            for number, one in enumerate(cast("list[object]", value)):
+                yield from _not_json((*way, number), one)
+        case float() if not math.isfinite(value):
+            yield way, f"the number {value}"
+        case None | str() | int() | float():
+            pass
+        case _:
+            yield way, f"{type(value).__name__} {value}"
 
 
 def _instructions(document: Document, name: str, section: AgentSection) -> str:

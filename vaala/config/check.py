@@ -40,7 +40,7 @@ _KINDS = {str: "text", bool: "value", int: "number", float: "number"}
 def check(document: Document, schema: type[M]) -> M:
     """Return the document as ``schema``; raises `ConfigError` that lists all problems."""
     try:
-        return schema.model_validate(document.data)
+        return schema.model_validate(document.values)
     except ValidationError as error:
         found = [_problem(document, schema, detail) for detail in error.errors(include_url=False)]
         raise ConfigError(sorted(found, key=lambda problem: problem.line or 0)) from None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,15 +10,18 @@ from msgspec import Struct
 from ruamel.yaml import YAML
 from ruamel.yaml.constructor import DuplicateKeyError
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.scalarbool import ScalarBoolean
 
 from vaala.config.errors import ConfigError, Problem
-from vaala.config.limits import CONFIG_FILE_BYTES_MAX
+from vaala.config.limits import CONFIG_FILE_BYTES_MAX, CONFIG_VALUES_MAX
 
 
 class Document(Struct, frozen=True):
     file: Path
     data: Any
-    """Mappings, lists and scalars; an empty file is an empty mapping."""
+    """What YAML made of it, with the places; an empty file is an empty mapping."""
+    values: Any
+    """The same as plain dicts, lists and scalars."""
 
     def line(self, way: Sequence[str | int]) -> int | None:
         """Return the line of the value that ``way`` leads to, or of the nearest one above it."""
@@ -52,7 +55,18 @@ def read_document(file: Path) -> Document | None:
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
         raise _failed(file, line, f"is not UTF-8 from byte {error.start} on") from error
-    return Document(file, _parse(file, text))
+    data = _parse(file, text)
+    try:
+        return Document(file, data, _plain(data, iter(range(CONFIG_VALUES_MAX))))
+    except RecursionError as error:
+        raise _failed(file, None, "is nested too deep") from error
+    except StopIteration as error:
+        text = f"holds more than {CONFIG_VALUES_MAX} values, those behind aliases counted each time"
+        raise _failed(file, None, text) from error
+
+
+def empty_document(file: Path) -> Document:
+    return Document(file, {}, {})
 
 
 def _parse(file: Path, text: str) -> Any:
@@ -72,6 +86,32 @@ def _parse(file: Path, text: str) -> Any:
     except (YAMLError, ValueError) as error:
         raise _failed(file, None, f"is not YAML: {error}") from error
     return {} if data is None else data
+
+
+def _plain(value: Any, budget: Iterator[int]) -> Any:
+    """Return a value without the library's own types, which nothing else can encode."""
+    next(budget)
+    match value:
+        case Mapping():
+            return {_scalar(key): _plain(one, budget) for key, one in value.items()}
+        case list():
+            return [_plain(one, budget) for one in value]
+        case _:
+            return _scalar(value)
+
+
+def _scalar(value: Any) -> Any:
+    match value:
+        case bool() | ScalarBoolean():
+            return bool(value)
+        case str():
+            return str(value)
+        case int():
+            return int(value)
+        case float():
+            return float(value)
+        case _:
+            return value
 
 
 def _failed(file: Path, line: int | None, text: str) -> ConfigError:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 CONFIG_FILE_BYTES_MAX = 1024 * 1024
+CONFIG_VALUES_MAX = 100_000
+"""An alias repeats what it stands for, so that a small file can hold very many values."""
 INSTRUCTIONS_BYTES_MAX = 64 * 1024
 """Instructions go with every request; longer ones leave little room for the work."""
 FOUND_CHARS_MAX = 80

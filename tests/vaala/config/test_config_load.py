@@ -6,10 +6,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from vaala.agent.definition import Budgets
-from vaala.config import default_agent, load_config
+from vaala.config import ConfigError, default_agent, load_config
 from vaala.models.base import Deadlines
 from vaala.models.secret import Secret
+from vaala_protocol.base import decode, encode
 from vaala_protocol.settings import Settings
 
 PROVIDERS = """
@@ -128,3 +131,26 @@ def test_without_files_no_heavy_library_is_imported(tmp_path: Path) -> None:
 def test_the_shipped_instructions_are_short() -> None:
     """With the tools they stay under 8 KB; the tools need most of it."""
     assert len(default_agent().instructions.encode()) < 2600
+
+
+def test_values_are_plain_whatever_yaml_made_of_them(tmp_path: Path) -> None:
+    text = """
+a:
+  options: {float: 0.2, exponent: 1e3, hex: 0x1F, grouped: 1_000, on: &on true, off: *on,
+            anchored: &text foo, again: *text, list: [0.5, {deep: 0o17}], none: null}
+  budgets: {seconds_max: 1.5}
+"""
+    (tmp_path / "agents.yaml").write_text(text)
+    options = load_config(tmp_path, {}).agents["a"].settings.options
+    assert type(options["float"]) is float
+    assert decode(encode(options)) == {
+        "float": 0.2, "exponent": 1000.0, "hex": 31, "grouped": 1000, "on": True, "off": True,
+        "anchored": "foo", "again": "foo", "list": [0.5, {"deep": 15}], "none": None,
+    }  # fmt: skip
+
+
+def test_aliases_cannot_make_a_small_file_huge(tmp_path: Path) -> None:
+    lines = ["a0: &a0 [x, x]", *(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]" for n in range(1, 30))]
+    (tmp_path / "agents.yaml").write_text("\n".join(lines))
+    with pytest.raises(ConfigError, match="more than 100000 values"):
+        load_config(tmp_path, {})

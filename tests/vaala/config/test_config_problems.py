@@ -53,6 +53,16 @@ CASES = [
         "providers", "a:\n  base_url: http://x\n  models: [m, 7]\n",
         "providers.yaml:3: a.models.1: expected text, found the number 7",
     ),
+    (
+        "agents", "a:\n  options:\n    x: [1, 2001-01-01]\n",
+        "agents.yaml:3: a.options.x.1: expected text, a number, true, false, null, a list or a "
+        "mapping, found date 2001-01-01",
+    ),
+    (
+        "agents", "a:\n  options:\n    y: .nan\n",
+        "agents.yaml:3: a.options.y: expected text, a number, true, false, null, a list or a "
+        "mapping, found the number nan",
+    ),
     ("models", "- a\n", "models.yaml: expected a mapping of keys to values, found a list"),
     ("models", "default:\n  x: 1\n", "models.yaml:1: default: expected text, found a mapping"),
     (

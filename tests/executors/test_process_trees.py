@@ -12,9 +12,11 @@ from pathlib import Path
 
 import pytest
 import trio
+from trio.testing import MockClock, wait_all_tasks_blocked
 
 from tests.executors.running import alive, first_line, gone, run
 from vaala_executors import Command, Executor, Exit, StartFailed, Workspace
+from vaala_executors.limits import END_SECONDS, START_SECONDS_MAX
 from vaala_executors.local import LocalExecutor
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks into /proc")
@@ -310,6 +312,32 @@ async def test_a_supervisor_without_free_descriptors_refuses_and_lives() -> None
         assert await anext(output) == b"still here\n"
         [same] = pids((await run(workspace, "echo $PPID"))[1])
         assert same == supervisor
+
+
+async def test_a_start_without_an_answer_is_given_up(mock_clock: MockClock) -> None:
+    async def start(workspace: Workspace) -> None:
+        with pytest.raises(StartFailed, match="'true' did not start within 30 s"):
+            async with workspace.start(Command(argv=("true",))):
+                pass
+
+    echo = Command(shell="echo $PPID; cat", stdin=True)
+    async with (
+        LocalExecutor() as executor,
+        executor.open_workspace("/") as workspace,
+        workspace.start(echo) as process,
+    ):
+        [supervisor] = pids(await first_line(process))
+        os.kill(supervisor, signal.SIGSTOP)
+        try:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(start, workspace)
+                for seconds in (START_SECONDS_MAX, END_SECONDS):
+                    await wait_all_tasks_blocked()
+                    mock_clock.jump(seconds)
+        finally:
+            os.kill(supervisor, signal.SIGCONT)
+        await process.write(b"goes on\n")
+        assert await anext(process.output()) == b"goes on\n"
 
 
 async def test_no_descriptor_is_lost_and_none_is_inherited() -> None:

@@ -25,6 +25,8 @@ class Access(Struct, frozen=True):
     kind: AccessKind
     subject: str = ""
     outside: bool = False
+    other_names: tuple[str, ...] = ()
+    """Other paths of the same thing (absolute, or through links), by which a rule may deny it."""
 
 
 class PermissionRequest(Struct, frozen=True):

@@ -1,12 +1,14 @@
 """Permission rules: ``tool`` or ``tool(subject)``.
 
-A rule with a subject covers that exact subject and nothing else: no prefix, no pattern. A rule
-without one covers every call of the tool, except on paths outside the workspace's roots, which
-only a rule that names the path covers.
+A rule with a subject covers that exact subject and nothing else: no prefix, no pattern. A path is
+relative to the working directory where it lies below it; a denial holds for its other names too. A
+rule without a subject covers every call of the tool, except on paths outside the workspace's roots,
+which only a rule that names the path covers.
 """
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Iterable
 
@@ -31,10 +33,18 @@ class Rule(Struct, frozen=True):
             return False
         if self.subject is None:
             return not (access.outside and access.kind in _PATH_KINDS)
-        return self.subject == access.subject
+        return self._named(access) == access.subject
 
     def denies(self, tool: str, access: Access) -> bool:
-        return self.tool == tool and self.subject in (None, access.subject)
+        if self.tool != tool or self.subject is None:
+            return self.tool == tool
+        return self._named(access) in (access.subject, *access.other_names)
+
+    def _named(self, access: Access) -> str | None:
+        """Return the subject, a path without detours."""
+        if self.subject is None or access.kind not in _PATH_KINDS:
+            return self.subject
+        return posixpath.normpath(self.subject)
 
 
 class Rules(Struct, frozen=True):

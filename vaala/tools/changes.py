@@ -68,7 +68,7 @@ class ChangeTool(DeclaredTool[A]):
         return PreparedCall(
             details=details,
             title=f"{'Create' if change == 'create' else self._verb} {shown(place)}",
-            access=access_to(place, "edit"),
+            access=access_to(workspace, place, "edit"),
             run=partial(self._run, arguments, place),
         )
 

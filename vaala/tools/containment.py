@@ -83,8 +83,12 @@ async def _run(name: str, call: PreparedCall, context: ToolContext) -> ToolResul
 
 
 async def _cut(text: str, bytes_max: int, context: ToolContext) -> str:
-    """Return head and tail of a text; the whole of it is kept as a blob."""
-    key = await context.save(text.encode())
+    """Return head and tail of a text; the whole of it is kept as a blob if storage can."""
+    try:
+        whole = f"read_file blob:{await context.save(text.encode())} has the whole text"
+    except Exception as error:  # whatever a storage says, the tool has run: its result is given
+        _log.warning("a result could not be kept whole", exc_info=error)
+        whole = f"it could not be saved: {clean_line(str(error), limits.VALUE_TEXT_CHARS_MAX)}"
     head, omitted, tail = head_and_tail(text, bytes_max)
-    note = f"({size_text(omitted, 'byte')} left out; read_file blob:{key} has the whole text)"
+    note = f"({size_text(omitted, 'byte')} left out; {whole})"
     return "\n".join(part for part in (head, note, tail) if part)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import posixpath
 
 import trio
 from msgspec import Struct
@@ -26,9 +27,12 @@ def shown(place: Place) -> str:
     return clean_line(place.path, limits.TITLE_CHARS_MAX)
 
 
-def access_to(place: Place, kind: AccessKind) -> Access:
+def access_to(workspace: Workspace, place: Place, kind: AccessKind) -> Access:
     """Return the access; its subject is relative to the working directory where it can be."""
-    return Access(kind, place.name, place.root is None)
+    given = posixpath.normpath(posixpath.join(workspace.directory, place.path))
+    below = given.removeprefix(workspace.directory.rstrip("/") + "/")
+    others = {place.real_path, given, below} - {place.name}
+    return Access(kind, place.name, place.root is None, tuple(sorted(others)))
 
 
 class Loaded(Struct, frozen=True):

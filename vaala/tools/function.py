@@ -109,7 +109,10 @@ class FunctionTool(Tool):
 def _read_parameters(label: str, function: Callable[..., Any]) -> Parameters:
     from pydantic import ConfigDict, Field, PydanticUserError, create_model
 
-    hints = get_type_hints(function, include_extras=True)
+    try:
+        hints = get_type_hints(function, include_extras=True)
+    except NameError as error:  # a type that is imported for checkers alone, or is local
+        raise TypeError(f"{label}: a type hint cannot be read: {error}") from error
     members: dict[str, Any] = {}
     context: str | None = None
     for parameter in inspect.signature(function).parameters.values():

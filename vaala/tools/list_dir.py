@@ -34,7 +34,7 @@ class ListDir(DeclaredTool[ListArguments]):
         return PreparedCall(
             details=ReadDetails(path=arguments.path, executor=workspace.executor),
             title=f"List {shown(place)}",
-            access=access_to(place, "read"),
+            access=access_to(workspace, place, "read"),
             run=partial(_list, place),
         )
 

@@ -53,7 +53,7 @@ class ReadFile(DeclaredTool[ReadArguments]):
         return PreparedCall(
             details=ReadDetails(path=arguments.path, executor=workspace.executor),
             title=f"Read {shown(place)}",
-            access=access_to(place, "read"),
+            access=access_to(workspace, place, "read"),
             run=partial(_read_file, place, arguments),
         )
 

@@ -48,7 +48,7 @@ class Search(DeclaredTool[SearchArguments]):
         return PreparedCall(
             details=SearchDetails(query=query, path=arguments.path, executor=workspace.executor),
             title=f"Search {wanted} in {shown(place)}",
-            access=access_to(place, "read"),
+            access=access_to(workspace, place, "read"),
             run=partial(_search, place, arguments, query),
         )
 

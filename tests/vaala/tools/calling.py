@@ -51,6 +51,8 @@ class MemoryBlobs:
         yield MemoryWriter(self, key)
 
     async def save(self, data: bytes) -> str:
+        if self.fails:
+            raise OSError("no space left on the device")
         key = f"saved-{len(self.kept)}"
         self.kept[key] = data
         return key

@@ -147,6 +147,10 @@ async def strange(value: trio.Event) -> None:
     """Takes what no model can send."""
 
 
+async def unreadable(value: NotImported) -> None:  # type: ignore[name-defined]  # noqa: F821 - tested
+    """Has a hint that only a checker could know."""
+
+
 @pytest.mark.parametrize(
     ("function", "said"),
     [
@@ -155,6 +159,7 @@ async def strange(value: trio.Event) -> None:
         (variadic, "'values' cannot be given by name"),
         (undescribed, "no description"),
         (strange, "cannot be arguments"),
+        (unreadable, "type hint cannot be read"),
     ],
 )
 def test_what_cannot_be_a_tool(function: Any, said: str) -> None:

@@ -195,6 +195,10 @@ async def test_what_a_tool_returns_is_bounded(nursery: trio.Nursery) -> None:
     ((key, saved),) = caller.blobs.kept.items()
     assert saved == text.encode()
     assert f"read_file blob:{key}" in shown
+    caller.blobs.fails = True  # the tool has run: what it gave must not be lost
+    cut = await caller.text("fake")
+    assert "left out; it could not be saved: no space left on the device)" in cut
+    assert (cut.startswith("0000000\n"), cut.endswith("0049999\n")) == (True, True)
     failing = caller_of(nursery, Fake(raises=ToolFailure("x" * 100_000)))
     assert len(await failing.failure("fake")) < limits.FAILURE_BYTES_MAX + 100
 

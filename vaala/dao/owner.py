@@ -69,7 +69,7 @@ class Store(Reader):
                 await self._shared.staged.blobs.delete_path(conversation_id)
                 return
             await self._trash.discard(conversation_id)
-        except errors.NotFound as error:
+        except (errors.NotFound, ValueError) as error:  # or a name that storage needs itself
             raise NotFound(f"there is no conversation {conversation_id}") from error
         self._index.forget(conversation_id)
         self._reconciler.empty_trash()

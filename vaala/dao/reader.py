@@ -148,7 +148,7 @@ class Reader:
             if BUILDING_STREAM in names:
                 raise errors.NotFound(f"{conversation_id} is still being made")
             return (home, *await self._metadata(home, names))
-        except errors.NotFound as error:
+        except (errors.NotFound, ValueError) as error:  # or a name that storage needs itself
             raise NotFound(f"there is no conversation {conversation_id}") from error
 
     async def _source(self, conversation_id: str) -> CopySource:

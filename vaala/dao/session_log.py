@@ -182,6 +182,8 @@ class SessionLog:
             self._apply(stored)
         if not tail:
             await self._apply_from(start)
+        # Where lines are out of order, storage has the say on where the next one goes.
+        self._last = await self._home.log.last(self._home.path, self._stream_name)
         self._preface = tuple(self._due_preface())
 
     async def _find_checkpoint(self) -> tuple[int, list[Stored]]:

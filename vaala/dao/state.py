@@ -35,6 +35,8 @@ from vaala_protocol.items import (
 from vaala_protocol.settings import Settings, Usage
 from vaala_protocol.state import CommandInfo, InputInfo, SessionInfo, StepInfo, TurnInfo
 
+LOST_AGENT = "default"
+"""Works in a session whose header was lost with a damaged line: it stays usable (case G1-4)."""
 CLIENT_IDS_MAX = 1_000
 """How many client ids are remembered, so that a retry of a send finds its input."""
 
@@ -94,7 +96,7 @@ class SessionState(Struct):
         head = self.head
         return SessionInfo(
             id=self.session_id,
-            agent=head.agent,
+            agent=head.agent or LOST_AGENT,
             created_at=head.created_at,
             settings=head.settings,
             parent=head.parent,

@@ -10,13 +10,13 @@ import trio
 import trio.testing
 
 from tests.vaala.runtime.driving import is_turn, snapshot, until
-from tests.vaala.runtime.worlds import World, all_items, kinds, run_seeds, settle
+from tests.vaala.runtime.worlds import World, all_items, crashing, kinds, run_seeds, settle
 from vaala.models.base import ModelEvent, ModelRequest
 from vaala.testing.function_model import FunctionModel, answer, newest
 from vaala_protocol.content import text_of
 from vaala_protocol.errors import NotDurable
 from vaala_protocol.events import Frame, Unsaved
-from vaala_protocol.items import AssistantMessage, ToolCall, UserMessage
+from vaala_protocol.items import AssistantMessage, Interruption, ToolCall, UserMessage
 from vaala_protocol.state import Snapshot
 
 
@@ -161,3 +161,59 @@ async def test_a_turn_that_waits_for_the_disk_can_be_interrupted_and_ends_when_i
         (call,) = await kinds(talk, ToolCall)
         assert (call.state, text_of(call.result)) == ("done", "run 1")
         assert (await talk.run("and now")).text == "finished"
+
+
+def test_a_message_whose_append_has_no_known_outcome_is_taken_once() -> None:
+    """H5-3: refused, perhaps landed, sent again: one message, one turn, and no turn left open."""
+
+    async def story(random: Random) -> None:
+        work = Work()
+        world = World(work.model, tools=[work.work], seed=random.randrange(1000))
+        async with world.talk() as (_, talk):
+            await talk.run("first")
+            world.disk.files.rate = 0.7
+            for _ in range(30):
+                try:
+                    await talk.send("second", client_id="mine")
+                except NotDurable:
+                    await settle(random.choice((0, 1)))
+                else:
+                    break
+            world.disk.files.rate = 0.0
+            await talk.send("second", client_id="mine")
+            await settle(60)
+            said = [text_of(one.content) for one in await kinds(talk, UserMessage)]
+            assert said == ["first", "second"]
+            places = [item.at for item in await all_items(talk)]
+            assert len(places) == len(set(places))
+        async with world.runtime() as runtime:
+            root = await (await runtime.conversation(talk.id)).root()
+            turns = await root.log.turns()
+            assert all(turn.state != "running" for turn in turns.turns)
+
+    run_seeds(story, 60)
+
+
+async def test_a_recovery_that_cannot_be_saved_at_once_is_saved_once(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    """A1-5."""
+    work = Work()
+    world = work.world
+    async with crashing(world), world.talk() as (_, talk):
+        await talk.send("go")
+        await settle(0.5)
+        world.disk.stop_now()
+        await trio.sleep_forever()
+    async with world.runtime() as runtime:
+        world.disk.fill()
+        again = await runtime.open_conversation(talk.id)
+        await settle(1)
+        with pytest.raises(NotDurable):
+            await again.send("too early")
+        world.disk.make_room()
+        assert (await again.run("now")).text == "finished"
+        assert len(await kinds(again, Interruption)) == 1
+        items = await all_items(again)
+        assert len({item.at for item in items}) == len(items)
+        assert (await kinds(again, ToolCall))[0].state == "unknown"

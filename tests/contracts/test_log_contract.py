@@ -167,13 +167,13 @@ async def test_pages_in_both_directions(log: LogStorage, sizes: Sequence[int]) -
         for before in (None, 1, 2, 8, 20, 21, 99):
             wanted = [n for n in everything if (after or 0) < n < (before or 1000)]
             for limit in (1, 5, 20, 100):
-                ask = {"after": after, "before": before, "limit": limit}
-                page = await log.read("p", "s", **ask)  # type: ignore[arg-type]  # all are ints
-                assert [stored.seq for stored in page.entries] == wanted[:limit], ask
-                assert page.more == (len(wanted) > limit), ask
-                page = await log.read("p", "s", **ask, reverse=True)  # type: ignore[arg-type]  # ints
-                assert [stored.seq for stored in page.entries] == wanted[::-1][:limit], ask
-                assert page.more == (len(wanted) > limit), ask
+                for reverse, seqs in ((False, wanted), (True, wanted[::-1])):
+                    asked = (after, before, limit, reverse)
+                    page = await log.read(
+                        "p", "s", after=after, before=before, limit=limit, reverse=reverse
+                    )
+                    assert [stored.seq for stored in page.entries] == seqs[:limit], asked
+                    assert page.more == (len(wanted) > limit), asked
 
 
 async def test_a_page_is_bounded_in_bytes(log: LogStorage) -> None:

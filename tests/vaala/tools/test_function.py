@@ -147,8 +147,11 @@ async def strange(value: trio.Event) -> None:
     """Takes what no model can send."""
 
 
-async def unreadable(value: NotImported) -> None:  # type: ignore[name-defined]  # noqa: F821 - tested
+async def unreadable(value: str) -> None:
     """Has a hint that only a checker could know."""
+
+
+unreadable.__annotations__["value"] = "ForCheckersAlone"
 
 
 @pytest.mark.parametrize(

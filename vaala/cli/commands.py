@@ -119,7 +119,8 @@ COMMANDS: tuple[Command, ...] = (
         (DATA_DIR,),
     ),
     Command("import", "add a conversation from an archive", "vaala.cli.transfer:import_",
-            (Argument("FILE", "an archive that export wrote", complete="file"),), (DATA_DIR,)),
+            (Argument("FILE", "an archive that export wrote; - is stdin", complete="file"),),
+            (DATA_DIR,)),
     Command("reindex", "rebuild the index of lists and search from the conversations",
             "vaala.cli.reindex:main", (), (DATA_DIR,)),
     Command(

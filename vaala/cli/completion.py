@@ -9,10 +9,11 @@ from argparse import Namespace
 
 from vaala.cli.commands import COMMANDS, Argument, Command, Option
 from vaala.cli.exits import DONE
+from vaala.cli.standard import say
 
 
 def main(arguments: Namespace) -> int:
-    print({"bash": bash, "zsh": zsh, "fish": fish}[arguments.shell](), end="")
+    say({"bash": bash, "zsh": zsh, "fish": fish}[arguments.shell]().rstrip())
     return DONE
 
 

@@ -5,13 +5,17 @@ from __future__ import annotations
 import os
 from argparse import Namespace
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from pathlib import Path
+from typing import TypeVar
 
+from vaala.cli.exits import UNREACHABLE, CommandFailed
 from vaala.config.paths import data_directory
 from vaala.dao.opening import open_store, open_store_readonly
 from vaala.dao.reader import Reader
 from vaala.dao.store import Store
+
+T = TypeVar("T")
 
 
 def data_dir(arguments: Namespace) -> Path:
@@ -21,13 +25,33 @@ def data_dir(arguments: Namespace) -> Path:
 
 @asynccontextmanager
 async def open_reader(arguments: Namespace) -> AsyncGenerator[Reader]:
-    """Open the data for reading, also while a runtime owns it."""
-    async with open_store_readonly(data_dir(arguments)) as reader:
+    """Open the data for reading, also while a runtime owns it; raises `CommandFailed`."""
+    path = data_dir(arguments)
+    async with _opened(path, open_store_readonly(path)) as reader:
         yield reader
 
 
 @asynccontextmanager
-async def open_writer(arguments: Namespace) -> AsyncGenerator[Store]:
-    """Open the data as its owner; raises `StoreLocked` when a runtime has it."""
-    async with open_store(data_dir(arguments)) as store:
+async def open_writer(path: Path) -> AsyncGenerator[Store]:
+    """Open the data as its owner; raises `CommandFailed`, `StoreLocked` when a runtime has it."""
+    async with _opened(path, open_store(path)) as store:
         yield store
+
+
+@asynccontextmanager
+async def _opened(path: Path, opening: AbstractAsyncContextManager[T]) -> AsyncGenerator[T]:
+    """Open; what the system says against the directory becomes one line."""
+    async with AsyncExitStack() as stack:
+        try:
+            store = await stack.enter_async_context(opening)
+        except OSError as error:
+            raise data_failed(path, error) from error
+        yield store
+
+
+def data_failed(path: Path, error: OSError) -> CommandFailed:
+    """Say what is wrong with the data directory, and the way out."""
+    no_directory = isinstance(error, FileExistsError | NotADirectoryError)
+    reason = "it is no directory" if no_directory else error.strerror or str(error)
+    text = f"the data directory {path} cannot be used: {reason}; choose another with --data-dir"
+    return CommandFailed(text, UNREACHABLE)

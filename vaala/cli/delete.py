@@ -7,10 +7,11 @@ from argparse import Namespace
 from functools import partial
 
 from vaala.cli.conversations import find_id
-from vaala.cli.data import open_writer
+from vaala.cli.data import data_dir, open_writer
 from vaala.cli.exits import DONE, FAILED, USAGE, CommandFailed
 from vaala.cli.failures import run_program
 from vaala.cli.people import local_time, title_of
+from vaala.cli.standard import aside
 from vaala.dao.store import Store
 
 
@@ -19,13 +20,13 @@ def main(arguments: Namespace) -> int:
 
 
 async def _delete(arguments: Namespace) -> int:
-    async with open_writer(arguments) as store:
+    async with open_writer(data_dir(arguments)) as store:
         conversation_id = await find_id(store, arguments.id)
         if not arguments.yes and not await _confirmed(store, conversation_id):
-            print("not deleted", file=sys.stderr)
+            aside("not deleted")
             return FAILED
         await store.delete(conversation_id)
-    print(f"deleted {conversation_id}", file=sys.stderr)
+    aside(f"deleted {conversation_id}")
     return DONE
 
 

@@ -11,6 +11,7 @@ from vaala.cli.data import open_reader
 from vaala.cli.exits import DONE, USAGE, CommandFailed
 from vaala.cli.failures import run_program
 from vaala.cli.people import directory_of, local_time, short_ids, title_of
+from vaala.cli.standard import say
 from vaala.dao.pages import ConversationRow, ListQuery
 from vaala_protocol.base import encode, to_json
 
@@ -29,14 +30,14 @@ async def _list(arguments: Namespace) -> int:
         page = await reader.list(ListQuery(directory=directory), None, limit)
     if arguments.json:
         for row in page.rows:
-            print(row_json(row))
+            say(row_json(row))
     elif page.rows:
-        print("\n".join(_lines(list(page.rows))))
+        say("\n".join(_lines(list(page.rows))))
         if page.cursor is not None:
-            print(f"(the newest {limit}; more with --limit)")
+            say(f"(the newest {limit}; more with --limit)")
     else:
         where = f" in {directory}" if directory else ""
-        print(f'no conversations{where} yet; begin one: vaala run "What is here?"')
+        say(f'no conversations{where} yet; begin one: vaala run "What is here?"')
     return DONE
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 import os
-import sys
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from vaala.cli.standard import aside
 from vaala.config.paths import state_directory
 
 LOG_BYTES_MAX = 4 * 1024 * 1024
@@ -53,7 +53,7 @@ class BugPointer(logging.Handler):
         text = record.getMessage().partition("\n")[0]
         if record.exc_info and record.exc_info[1] is not None:
             text += f": {record.exc_info[1]!r}"[:200]
-        print(f"vaala: bug: {text}; see {self._path}", file=sys.stderr)
+        aside(f"vaala: bug: {text}; see {self._path}")
 
 
 @contextmanager

@@ -13,6 +13,8 @@ from typing import Final, TextIO
 
 import trio
 
+from vaala.cli.standard import unwritable
+
 STDOUT: Final = 1
 STDERR: Final = 2
 WAITING_BYTES_MAX = 1024 * 1024
@@ -55,18 +57,19 @@ class Output:
         await self._room.wait()
 
     async def run(self) -> None:
-        """Write what is put, until cancelled; raises `ReaderGone`."""
+        """Write what is put, until cancelled; raises `ReaderGone`, `CommandFailed` for stdout."""
         while True:
             await self._more.wait()
             self._more = trio.Event()
             while self._waiting:
                 target, data = self._take()
                 # A write can block for as long as the reader likes: a cancel leaves it behind.
-                gone = await trio.to_thread.run_sync(
+                error = await trio.to_thread.run_sync(
                     _write, self._ends[target], data, abandon_on_cancel=True
                 )
-                if gone and target == STDOUT:  # notes are for whoever listens
-                    raise ReaderGone
+                if error is not None and target == STDOUT:  # notes are for whoever listens
+                    gone = isinstance(error, BrokenPipeError)
+                    raise ReaderGone if gone else unwritable(error)
             self._idle.set()
 
     async def drain(self) -> None:
@@ -87,15 +90,15 @@ class Output:
         return target, data
 
 
-def _write(descriptor: int, data: bytes) -> bool:
-    """Write all of it; True when nobody reads at the other end."""
+def _write(descriptor: int, data: bytes) -> OSError | None:
+    """Write all of it, or return why that cannot be done."""
     view = memoryview(data)
     while view:
         try:
             view = view[os.write(descriptor, view) :]
-        except BrokenPipeError:
-            return True
-    return False
+        except OSError as error:
+            return error
+    return None
 
 
 def _encoding(target: int) -> str:

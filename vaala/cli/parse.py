@@ -8,6 +8,7 @@ from typing import NoReturn
 
 from vaala.cli.commands import COMMANDS, Command, Option
 from vaala.cli.exits import USAGE, CommandFailed
+from vaala.cli.standard import say
 
 _COUNTS = {"one": None, "optional": "?", "any": "*", "some": "+"}
 
@@ -21,6 +22,9 @@ class _Parser(argparse.ArgumentParser):
 
     def format_help(self) -> str:
         return _help(self._command)
+
+    def print_help(self, file: object = None) -> None:
+        say(self.format_help().rstrip())
 
     def error(self, message: str) -> NoReturn:
         prefix = "unrecognized arguments: "

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from vaala.cli.commands import HELP_OPTIONS, VERSION_OPTIONS, find
 from vaala.cli.exits import DONE, INTERRUPTED, READER_GONE, USAGE, CommandFailed
+from vaala.cli.standard import aside, drop, flush, say
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -17,10 +18,14 @@ def main(words: Sequence[str] | None = None) -> int:
     _open_standard_files()
     try:
         code = _run(words)
-        sys.stdout.flush()
+        flush()
         return code
+    except CommandFailed as error:
+        aside(f"vaala: {error.message}")
+        return error.code
     except BrokenPipeError:
-        return _reader_gone()
+        drop(1)
+        return READER_GONE
     except KeyboardInterrupt:
         return INTERRUPTED
 
@@ -33,7 +38,7 @@ def _run(words: Sequence[str]) -> int:
     if words[0] in VERSION_OPTIONS:
         from vaala.cli.overview import version_text
 
-        print(version_text())
+        say(version_text())
         return DONE
     return _command(words[0], words[1:])
 
@@ -42,9 +47,9 @@ def _bare() -> int:
     from vaala.cli.overview import next_steps
 
     if sys.stdin.isatty() and sys.stdout.isatty():
-        print(next_steps())
+        say(next_steps())
         return DONE
-    print("vaala: no command\n" + next_steps(), file=sys.stderr)
+    aside("vaala: no command\n" + next_steps())
     return USAGE
 
 
@@ -53,7 +58,7 @@ def _help(words: Sequence[str]) -> int:
 
     if words:
         return _command(words[0], ["--help"])
-    print(help_text())
+    say(help_text())
     return DONE
 
 
@@ -68,9 +73,6 @@ def _command(name: str, words: Sequence[str]) -> int:
         module, _, function = command.entry.partition(":")
         code: int = getattr(importlib.import_module(module), function)(arguments)
         return code
-    except CommandFailed as error:
-        print(f"vaala: {error.message}", file=sys.stderr)
-        return error.code
     except SystemExit as end:  # argparse ends so after it has printed help
         return end.code if isinstance(end.code, int) else USAGE
 
@@ -94,9 +96,3 @@ def _open_standard_files() -> None:
     for stream in (sys.stdout, sys.stderr):
         # A terminal that cannot show a character gets a question mark, and no traceback.
         stream.reconfigure(errors="replace")  # type: ignore[union-attr]
-
-
-def _reader_gone() -> int:
-    """End quietly: what is left in the buffer of stdout must not fail again at exit."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    return READER_GONE

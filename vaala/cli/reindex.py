@@ -6,9 +6,10 @@ import sys
 from argparse import Namespace
 from functools import partial
 
-from vaala.cli.data import open_writer
+from vaala.cli.data import data_dir, open_writer
 from vaala.cli.exits import DONE, FAILED
 from vaala.cli.failures import run_program
+from vaala.cli.standard import say
 from vaala.dao.pages import ReindexReport
 
 
@@ -17,11 +18,11 @@ def main(arguments: Namespace) -> int:
 
 
 async def _reindex(arguments: Namespace) -> int:
-    async with open_writer(arguments) as store:
+    async with open_writer(data_dir(arguments)) as store:
         report = await store.reindex(_progress if sys.stderr.isatty() else None)
     if sys.stderr.isatty():
         print("\r\x1b[K", end="", file=sys.stderr)
-    print(_text(report))
+    say(_text(report))
     return FAILED if report.unreadable else DONE
 
 

@@ -21,6 +21,7 @@ from vaala.cli.json_view import JsonView, error_line
 from vaala.cli.output import STDERR, Output
 from vaala.cli.progress import Progress, View
 from vaala.cli.prompts import read_prompts
+from vaala.cli.standard import say
 from vaala.cli.terminal import Terminal, open_terminal
 from vaala.cli.text_view import TextView
 from vaala.cli.wiring import User, open_user
@@ -45,7 +46,7 @@ def main(arguments: Namespace) -> int:
         return run_program(partial(_run, arguments, prompts))
     except CommandFailed as error:
         if arguments.json:
-            print(error_line(error.message, error.code))
+            say(error_line(error.message, error.code))
         raise
 
 

@@ -10,6 +10,7 @@ from vaala.cli.exits import DONE
 from vaala.cli.failures import run_program
 from vaala.cli.listing import limit_of
 from vaala.cli.people import local_time, short_ids, title_of
+from vaala.cli.standard import say
 from vaala.dao.pages import SearchResult
 from vaala.tools.text import clean_line
 from vaala_protocol.base import encode
@@ -25,11 +26,11 @@ async def _search(arguments: Namespace) -> int:
         page = await reader.search(text, None, limit_of(arguments))
     if arguments.json:
         for result in page.results:
-            print(_json(result))
+            say(_json(result))
     elif page.results:
-        print("\n".join(_lines(page.results)))
+        say("\n".join(_lines(page.results)))
     else:
-        print(f"nothing found for {clean_line(text, 80)!r}")
+        say(f"nothing found for {clean_line(text, 80)!r}")
     return DONE
 
 

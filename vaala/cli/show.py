@@ -12,6 +12,7 @@ from vaala.cli.exits import DONE
 from vaala.cli.failures import run_program
 from vaala.cli.json_view import public_item
 from vaala.cli.people import directory_of, local_time, title_of
+from vaala.cli.standard import say
 from vaala.cli.transcript import item_text
 from vaala.dao.session_log import SessionLog
 from vaala_protocol.base import encode
@@ -32,12 +33,12 @@ async def _show(arguments: Namespace) -> int:
         try:
             session = await log.open_session(conversation_id)
             if not arguments.json:
-                print(_head(log.record, session.state.info))
+                say(_head(log.record, session.state.info))
             async for item in _items(session):
                 if arguments.json:
-                    print(encode(public_item(item)).decode())
+                    say(encode(public_item(item)).decode())
                 elif text := item_text(item):
-                    print(f"\n{text}")
+                    say(f"\n{text}")
         finally:
             await log.close()
     return DONE

@@ -7,16 +7,21 @@ import sys
 from argparse import Namespace
 from collections.abc import Awaitable, Callable
 from functools import partial
+from pathlib import Path
+from typing import BinaryIO
 
 import trio
 
 from vaala.cli.conversations import find_id
-from vaala.cli.data import open_reader, open_writer
-from vaala.cli.exits import DONE, FAILED, USAGE, CommandFailed
+from vaala.cli.data import data_dir, data_failed, open_reader, open_writer
+from vaala.cli.exits import DONE, UNREACHABLE, USAGE, CommandFailed
 from vaala.cli.failures import run_program
+from vaala.cli.standard import aside, say, unwritable
 from vaala.dao.archive_write import Sink
+from vaala.dao.errors import BadArchive
 
-STDOUT = "-"
+STANDARD = "-"
+"""Stands for stdin or stdout."""
 
 
 def export(arguments: Namespace) -> int:
@@ -31,11 +36,11 @@ async def _export(arguments: Namespace) -> int:
     async with open_reader(arguments) as reader:
         conversation_id = await find_id(reader, arguments.id)
         name = arguments.file or f"{conversation_id}.tar.gz"
-        if name == STDOUT:
+        if name == STANDARD:
             await reader.export(conversation_id, _to_stdout)
             return DONE
         await _write(name, partial(reader.export, conversation_id))
-    print(f"exported to {name}", file=sys.stderr)
+    aside(f"exported to {name}")
     return DONE
 
 
@@ -50,25 +55,52 @@ async def _write(name: str, export: Callable[[Sink], Awaitable[None]]) -> None:
             await export(file.write)
         await part.rename(target)
     except OSError as error:
-        raise CommandFailed(f"{name}: {error.strerror}", FAILED) from error
+        raise CommandFailed(f"{name}: {error.strerror}", UNREACHABLE) from error
     finally:
         with trio.CancelScope(shield=True):
             await part.unlink(missing_ok=True)
 
 
 async def _to_stdout(data: bytes) -> None:
-    await trio.to_thread.run_sync(sys.stdout.buffer.write, data)
+    try:
+        await trio.to_thread.run_sync(sys.stdout.buffer.write, data)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise unwritable(error) from error
 
 
 async def _import(arguments: Namespace) -> int:
+    """Read from a file or, for ``-``, stdin."""
+    name: str = arguments.file
+
+    def failed(error: OSError) -> CommandFailed:
+        return CommandFailed(f"{name}: {error.strerror}", UNREACHABLE)
+
     try:
-        async with (
-            await trio.open_file(arguments.file, "rb") as file,
-            open_writer(arguments) as store,
-        ):
-            new_id = await store.import_(file.read)
+        file = await trio.to_thread.run_sync(_open_source, name)
     except OSError as error:
-        raise CommandFailed(f"{arguments.file}: {error.strerror}", USAGE) from error
-    print(new_id)
-    print(f"go on with it: vaala run --conversation {new_id} --cwd DIR PROMPT", file=sys.stderr)
+        raise failed(error) from error
+
+    async def read(size: int) -> bytes:
+        try:
+            return await trio.to_thread.run_sync(file.read, size)
+        except OSError as error:
+            raise failed(error) from error
+
+    data = data_dir(arguments)
+    with file:
+        async with open_writer(data) as store:
+            try:
+                new_id = await store.import_(read)
+            except BadArchive as error:
+                raise CommandFailed(f"{name}: {error}", USAGE) from error
+            except OSError as error:
+                raise data_failed(data, error) from error
+    say(new_id)
+    aside(f"go on with it: vaala run --conversation {new_id} --cwd DIR PROMPT")
     return DONE
+
+
+def _open_source(name: str) -> BinaryIO:
+    return sys.stdin.buffer if name == STANDARD else Path(name).open("rb")

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from vaala.cli.data import open_writer
 from vaala.config import Config, config_directory, load_config
-from vaala.dao.opening import open_store
 from vaala.embed import open_runtime
 from vaala.models.base import Models
 from vaala.models.choose import KEY_ORDER
@@ -35,13 +35,13 @@ async def open_user(
 ) -> AsyncGenerator[User]:
     """Open the user's runtime; ``allow`` are permission rules for all of its sessions.
 
-    Raises `ConfigError`, `BadRequest` for a rule that is none, `StoreLocked` when another runtime
-    owns the data directory.
+    Raises `ConfigError`, `BadRequest` for a rule that is none, `CommandFailed` when the data
+    directory cannot be used, `StoreLocked` when another runtime owns it.
     """
     config = load_config(config_directory(environ), environ)
     gate = ModeGate(parse_rules(allow))
     async with (
-        open_store(data) as store,
+        open_writer(data) as store,
         open_models(
             config.providers,
             environ,

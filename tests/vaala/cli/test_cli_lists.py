@@ -156,7 +156,7 @@ def test_export_names_its_file_and_overwrites_none(vaala: Vaala, talk: Talk) -> 
 
 def test_export_to_a_place_that_cannot_be_written(vaala: Vaala, talk: Talk) -> None:
     done = vaala("export", talk("about apples"), "absent/a.tar.gz")
-    assert (done.code, "absent/a.tar.gz: No such file" in done.err) == (1, True)
+    assert (done.code, "absent/a.tar.gz: No such file" in done.err) == (4, True)
 
 
 @pytest.mark.parametrize("content", [None, b"", b"no archive at all"])
@@ -166,7 +166,7 @@ def test_what_is_no_archive_is_not_imported(
     if content is not None:
         (tmp_path / "a").write_bytes(content)
     done = vaala("import", str(tmp_path / "a"))
-    assert done.code in (1, 2)
+    assert done.code == (4 if content is None else 2)
     assert done.err.startswith("vaala: ")
     assert vaala("list", "--json").lines == []
 
@@ -197,3 +197,32 @@ def test_the_beginning_of_several_ids_is_not_enough(vaala: Vaala, talk: Talk) ->
     common = next(n for n in range(40) if first[:n] != second[:n]) - 1
     done = vaala("show", first[:common])
     assert (done.code, "the beginning of several ids" in done.err) == (2, True)
+
+
+def test_an_archive_comes_from_stdin(vaala: Vaala, talk: Talk, tmp_path: Path) -> None:
+    vaala("export", talk("about apples"), str(tmp_path / "a.tar.gz"))
+    done = vaala("import", "-", stdin=(tmp_path / "a.tar.gz").read_bytes())
+    assert done.code == 0
+    assert "about apples" in vaala("show", done.out.strip()).out
+
+
+@pytest.mark.parametrize("place", ["file", "file/sub", "/proc/x"])
+@pytest.mark.parametrize(
+    "words", [["run", "-m", "scripted", "x"], ["reindex"], ["delete", "01"], ["import", "file"]]
+)
+def test_a_data_directory_that_cannot_be_used_is_named(
+    vaala: Vaala, words: list[str], place: str
+) -> None:
+    Path("file").write_text("no directory")
+    done = vaala(*words, "--data-dir", place)
+    path = Path(place).absolute()
+    assert (done.code, done.out, done.err.count("\n")) == (4, "", 1)
+    assert done.err.startswith(f"vaala: the data directory {path} cannot be used: ")
+    assert done.err.endswith("; choose another with --data-dir\n")
+
+
+@pytest.mark.parametrize("words", [["list"], ["show", "01"], ["search", "x"], ["export", "01"]])
+def test_reading_a_data_directory_that_is_none(vaala: Vaala, words: list[str]) -> None:
+    Path("file").write_text("no directory")
+    done = vaala(*words, "--data-dir", "file")
+    assert (done.code, "file cannot be used: it is no directory" in done.err) == (4, True)

@@ -118,6 +118,42 @@ def test_a_reader_that_goes_away_ends_the_run_quietly(script: Script) -> None:  
     assert b"Traceback" not in err
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["run", "-m", "scripted", "hi"],
+        ["run", "-m", "scripted", "--json", "hi"],
+        ["list"], ["list", "--json"], ["show", "0"], ["search", "hi"], ["export", "0", "-"],
+        ["--help"], ["run", "--help"], ["--version"], ["completion", "bash"], ["reindex"],
+    ],
+    ids=" ".join,
+)  # fmt: skip
+def test_a_full_disk_behind_stdout_is_one_line(script: Script, words: list[str]) -> None:
+    subprocess.run(
+        [*PROGRAM, "run", "-m", script("  - say: hi\n"), "hi"], check=True, capture_output=True
+    )
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [*PROGRAM, *words], stdout=full, stderr=subprocess.PIPE, check=False,
+            stdin=subprocess.DEVNULL, timeout=PATIENCE_S,
+        )  # fmt: skip
+    assert done.returncode == 1
+    assert done.stderr.endswith(b"vaala: stdout cannot be written: No space left on device\n")
+    assert done.stderr.count(b"vaala: ") == 1
+    assert b"Traceback" not in done.stderr
+
+
+def test_a_full_disk_behind_stderr_changes_nothing(script: Script) -> None:
+    model = script("  - call: {tool: list_dir, arguments: {path: .}}\n  - say: hi\n")
+    for words, code in ((["run", "-m", model, "hi"], 0), (["show", "zz"], 2)):
+        with Path("/dev/full").open("wb") as full:
+            done = subprocess.run(
+                [*PROGRAM, *words], stdout=subprocess.PIPE, stderr=full, check=False,
+                stdin=subprocess.DEVNULL, timeout=PATIENCE_S,
+            )  # fmt: skip
+        assert (done.returncode, done.stdout) == (code, b"" if code else b"hi\n")
+
+
 @pytest.mark.parametrize("closed", [[0], [1], [2], [0, 1, 2]])
 def test_closed_descriptors_are_no_trouble(script: Script, closed: list[int]) -> None:  # J4-2
     model = script('  - call: {tool: list_dir, arguments: {path: .}}\n  - say: "done"\n')

@@ -47,7 +47,9 @@ class Resolver(Struct, frozen=True):
                     f"{self.directory!r}"
                 )
         elif (place.real_path, place.root) != (asked.real_path, asked.root):
-            raise PathMoved(f"{path!r} leads to another place than when it was looked at")
+            raise PathMoved(
+                f"{path!r} leads to another place than when it was looked at: look again"
+            )
         return place
 
     def resolve(self, path: str) -> Place:

@@ -10,11 +10,13 @@ import pytest
 import trio
 
 from tests.executors.running import gone
-from tests.vaala.runtime.driving import calls, conversation, idle
+from tests.vaala.runtime.driving import calls, conversation, idle, until
 from vaala.models.base import ModelEvent, ModelRequest
+from vaala.stream import Update
 from vaala.testing.function_model import FunctionModel, answer, newest
 from vaala_protocol.base import decode
 from vaala_protocol.calls import CommandDetails
+from vaala_protocol.events import Frame, ItemDelta
 
 SECONDS_MAX = 20
 """Nothing here comes near it, however slow the machine: what waits for a person waits for ever."""
@@ -109,18 +111,28 @@ async def test_a_time_out_ends_the_tree_and_tells_what_came(tmp_path: Path, comm
     await gone(int((tmp_path / "pid").read_text()))
 
 
+def has_output(update: Update) -> bool:
+    match update:
+        case Frame(event=ItemDelta(field="output")):
+            return True
+        case _:
+            return False
+
+
 async def test_an_interrupt_leaves_no_process_of_a_pipeline(tmp_path: Path) -> None:  # D3-2, A5-3
-    pids = tmp_path / "pids"
-    command = f"sh -c 'echo $$ >>{pids}; exec sleep 100' | sh -c 'echo $$ >>{pids}; exec cat'"
+    (tmp_path / "reader").write_text(
+        "echo $$ >>pids\nuntil [ $(wc -l <pids) = 2 ]; do sleep 0.01; done\necho up\nexec cat\n"
+    )
+    command = "sh -c 'echo $$ >>pids; exec sleep 100' | sh reader"
     async with conversation(FunctionModel(obey), tmp_path) as (_, talk):
-        await talk.send(command)
         with trio.fail_after(SECONDS_MAX):
-            while not pids.exists() or pids.read_text().count("\n") < 2:
-                await trio.sleep(0.01)
+            async with talk.subscribe() as updates:
+                await talk.send(command)
+                await until(updates, has_output)
             await talk.interrupt()
             await idle(talk)
         assert [call.state for call in await calls(talk)] == ["cancelled"]
-        for pid in pids.read_text().split():
+        for pid in (tmp_path / "pids").read_text().split():
             await gone(int(pid))
         assert (await talk.run("echo still here")).text == "still here\n"
 

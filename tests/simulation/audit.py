@@ -78,6 +78,8 @@ class Stream:
         for input_id, one in self.inputs.items():
             consumed = one.get("state") == "consumed"
             assert consumed == (input_id in made), f"input {one} and its item"
+        peers = [i["fromSession"] for i in self.items.values() if i["kind"] == "peer_message"]
+        assert len(peers) == len(set(peers)), "the result of an agent was told twice"
         clients = Counter(one["clientId"] for one in self.inputs.values())
         assert all(count == 1 for count in clients.values()), "a client id has two inputs"
 

@@ -47,6 +47,11 @@ class Crew:
         match said.prompt:
             case "spawn" if not said.results:
                 events = answer("", ("spawn_agent", {"task": "work"}))
+            case "manage":
+                if not said.results:
+                    events = answer("", ("spawn_agent", {"task": "work"}))
+            case "have managed" if not said.results:
+                events = answer("", ("spawn_agent", {"task": "manage"}))
             case "work":
                 await trio.sleep(self.child_s)
                 events = answer("the child's result")
@@ -254,3 +259,44 @@ def test_a_crash_anywhere_leaves_a_usable_conversation() -> None:
         assert crew.tool_ran <= 1
 
     run_seeds(story, 60)
+
+
+async def test_a_conversation_closes_when_its_agents_are_at_rest(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    crew = Crew()
+    async with crew.world.talk() as (runtime, talk):
+        await talk.run("spawn")
+        await settle(700)
+        assert runtime.open_conversations == 0
+        await talk.run("hello")
+        await talk.run("hello")
+        assert len(await kinds(talk, PeerMessage)) == 1
+
+
+@pytest.mark.parametrize("end", ["rest", "crash"])
+async def test_an_agent_is_at_rest_when_those_below_it_are(
+    end: str, autojump_clock: trio.testing.MockClock
+) -> None:
+    crew = Crew(child_s=100)
+    async with crashing(crew.world), crew.world.talk() as (_, talk):
+        await talk.run("have managed")
+        await settle(50)
+        await talk.run("hello")
+        assert await kinds(talk, PeerMessage) == []  # the manager is done, its worker is not
+        if end == "crash":
+            crew.world.disk.stop_now()
+            await trio.sleep_forever()
+        await settle(100)
+        await talk.run("hello")
+        assert len(await kinds(talk, PeerMessage)) == 1
+    async with crew.world.runtime() as runtime:
+        again = await runtime.open_conversation(talk.id)
+        await settle(1)
+        log = (await runtime.conversation(talk.id)).log
+        for session_id in await log.session_ids():
+            turn = (await log.open_session(session_id)).state.head.turn
+            assert turn is not None
+            assert turn.state != "running"
+        await again.run("hello")
+        assert len(await kinds(again, PeerMessage)) == 1

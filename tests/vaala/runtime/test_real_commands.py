@@ -16,7 +16,7 @@ from vaala.stream import Update
 from vaala.testing.function_model import FunctionModel, answer, newest
 from vaala_protocol.base import decode
 from vaala_protocol.calls import CommandDetails
-from vaala_protocol.events import Frame, ItemDelta
+from vaala_protocol.events import CommandOutput, Frame
 
 SECONDS_MAX = 20
 """Nothing here comes near it, however slow the machine: what waits for a person waits for ever."""
@@ -113,7 +113,7 @@ async def test_a_time_out_ends_the_tree_and_tells_what_came(tmp_path: Path, comm
 
 def has_output(update: Update) -> bool:
     match update:
-        case Frame(event=ItemDelta(field="output")):
+        case Frame(event=CommandOutput()):
             return True
         case _:
             return False

@@ -51,7 +51,7 @@ class BlobFile(Struct, frozen=True):
     def write(self, handle: int, data: bytes) -> None:
         written = self.files.write(handle, data)
         if written < len(data):
-            raise StorageFull(f"{self.label}: {written} of {len(data)} bytes could be written")
+            raise StorageFull(f"{self.label}: no space: {written} of {len(data)} bytes fit")
 
     def commit(self, handle: int, hidden: str) -> None:
         """Make what was written under ``hidden`` durable as this blob; raises `AlreadyExists`."""

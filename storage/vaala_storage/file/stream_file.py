@@ -156,7 +156,7 @@ class StreamFile(Struct, frozen=True):
             raise storage_error(error, self.label) from error
         if written < len(line):
             self._undo(lease, handle, position)
-            raise StorageFull(f"{self.label}: {written} of {len(line)} bytes could be written")
+            raise StorageFull(f"{self.label}: no space: {written} of {len(line)} bytes fit")
 
     def _undo(self, lease: Lease, handle: int, position: Position) -> None:
         lease.check()

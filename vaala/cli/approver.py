@@ -8,17 +8,16 @@ from typing import Protocol
 import trio
 from msgspec import Struct
 
-from vaala.cli.progress import Progress
+from vaala.cli.preview import preview
+from vaala.cli.progress import Progress, View
 from vaala.cli.terminal import Terminal
-from vaala.tools.text import clean, clean_line
-from vaala_protocol.calls import CommandDetails
+from vaala.tools.text import clean_line
 from vaala_protocol.errors import NotFound, NotPending
-from vaala_protocol.items import Approval, ApprovalOption, ToolCall
+from vaala_protocol.items import Approval, ApprovalOption
 
 ANSWERED_BY = "vaala run"
-SHOWN_LINES_MAX = 40
-SHOWN_CHARS_MAX = 4000
 _SPARE_KEYS = "asdfgh"
+_WORDS = {"yes": "y", "no": "n", "always": "a"}
 
 
 class Answerer(Protocol):
@@ -33,8 +32,9 @@ class Approver(Struct):
     conversation: Answerer
     progress: Progress
     terminal: Terminal | None
-    say: Callable[[str], None]
-    """Puts text on stderr as it is."""
+    view: View
+    directory: str
+    """Where the conversation works."""
     refused: list[str] = []
     """The calls that were rejected because there was nobody to ask."""
 
@@ -45,32 +45,39 @@ class Approver(Struct):
                 await self.progress.wait_change()
                 continue
             approval = next(iter(self.progress.approvals.values()))
-            option, reason = await self._decide(approval)
-            if option is not None:
-                await self._answer(approval, option, reason)
+            await self._settle(approval)
             self.progress.approvals.pop(approval.id, None)
 
-    async def _answer(self, approval: Approval, option: str, reason: str) -> None:
+    async def _settle(self, approval: Approval) -> None:
+        call = self.progress.calls.get(approval.tool_call_id)
+        title = clean_line(call.title or call.name, 200) if call else approval.tool_call_id
+        if self.terminal is None or not self.terminal.in_foreground():
+            self.refused.append(title)
+            reason = "nobody can be asked: there is no terminal"
+            await self._answer(approval, _rejection(approval), reason)
+            return
+        content = await preview(call, self.directory) if call else []
+        with self.view.asking() as say:
+            say(_question(approval, content, title))
+            given = await self._ask(self.terminal, approval, say)
+            if given is None or not await self._answer(approval, *given):
+                say("\n(it was settled meanwhile)\n" if given is None else "(too late)\n")
+
+    async def _answer(self, approval: Approval, option: str, reason: str) -> bool:
+        """Answer; False when it was settled before."""
         try:
             await self.conversation.answer_approval(
                 approval.id, option, by=ANSWERED_BY, reason=reason
             )
         except (NotPending, NotFound):
-            self.say("(it was settled meanwhile)\n")
+            return False
+        return True
 
-    async def _decide(self, approval: Approval) -> tuple[str | None, str]:
+    async def _ask(
+        self, terminal: Terminal, approval: Approval, say: Callable[[str], None]
+    ) -> tuple[str, str] | None:
         """Return the chosen option and the reason; None: it was settled without an answer."""
-        call = self.progress.calls.get(approval.tool_call_id)
-        title = clean_line(call.title or call.name, 200) if call else approval.tool_call_id
-        if self.terminal is None or not self.terminal.in_foreground():
-            self.refused.append(title)
-            return _rejection(approval), "nobody can be asked: there is no terminal"
-        self.say(_question(approval, call, title))
-        return await self._ask(self.terminal, approval)
-
-    async def _ask(self, terminal: Terminal, approval: Approval) -> tuple[str | None, str]:
-        keys = _keys(approval.options)
-        answer: tuple[str | None, str] = (None, "")
+        answer: tuple[str, str] | None = None
 
         async def until_settled(scope: trio.CancelScope) -> None:
             while approval.id in self.progress.approvals:
@@ -79,23 +86,27 @@ class Approver(Struct):
 
         async with trio.open_nursery() as nursery:
             nursery.start_soon(until_settled, nursery.cancel_scope)
-            answer = await self._read_choice(terminal, approval, keys)
+            answer = await _read_choice(terminal, approval, say)
             nursery.cancel_scope.cancel()
         return answer
 
-    async def _read_choice(
-        self, terminal: Terminal, approval: Approval, keys: dict[str, ApprovalOption]
-    ) -> tuple[str, str]:
-        while True:
-            self.say(f"[{'/'.join(keys)}] ")
-            line = await terminal.read_line()
-            if line is None:
-                self.say("\n")
-                return _rejection(approval), "the terminal was closed"
-            key, _, reason = line.strip().partition(" ")
-            if (option := keys.get(key.lower())) is not None:
-                return option.id, reason.strip()
-            self.say("Type one of the letters; a reason may follow: n use the other file\n")
+
+async def _read_choice(
+    terminal: Terminal, approval: Approval, say: Callable[[str], None]
+) -> tuple[str, str]:
+    keys = _keys(approval.options)
+    while True:
+        say(f"[{'/'.join(keys)}] ")
+        line = await terminal.read_line()
+        if line is None:
+            say("\n")
+            return _rejection(approval), "the terminal was closed"
+        word, _, reason = line.strip().partition(" ")
+        key = _WORDS.get(word.lower(), word.lower())
+        if (option := keys.get(key)) is not None:
+            return option.id, reason.strip()
+        letters = ", ".join(f"{key} ({option.label})" for key, option in keys.items())
+        say(f"Type one of {letters}; a reason may follow, as in: n use the other file\n")
 
 
 def _rejection(approval: Approval) -> str:
@@ -112,20 +123,9 @@ def _keys(options: tuple[ApprovalOption, ...]) -> dict[str, ApprovalOption]:
     return {fixed.get(option.kind) or next(spare): option for option in options}
 
 
-def _question(approval: Approval, call: ToolCall | None, title: str) -> str:
-    lines = [f"? {title}", *(_content(call) if call else [])]
+def _question(approval: Approval, content: list[str], title: str) -> str:
+    lines = [f"? {title}", *(f"    {line}" for line in content)]
     if approval.reason:
         lines.append(f"  needs your approval {clean_line(approval.reason, 200)}")
     lines += [f"  {key}  {option.label}" for key, option in _keys(approval.options).items()]
     return "\n".join(lines) + "\n"
-
-
-def _content(call: ToolCall) -> list[str]:
-    """Show all that would be run or written, so that nobody approves what they have not seen."""
-    details = call.details
-    text = details.command if isinstance(details, CommandDetails) else call.arguments
-    lines = clean(text[:SHOWN_CHARS_MAX]).split("\n")[:SHOWN_LINES_MAX]
-    shown = "\n".join(lines)
-    if len(shown) < len(clean(text)):
-        lines.append(f"… {len(text) - len(shown):,} more characters are not shown")
-    return [f"    {line}" for line in lines]

@@ -7,6 +7,8 @@ few frames may follow), ``error`` (the command could not begin).
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
 import msgspec
@@ -38,6 +40,9 @@ class JsonView:
 
     def end(self, text: str, turn: TurnInfo, code: int) -> None:
         self._line({"result": {"text": text, "exitCode": code, "turn": turn}})
+
+    def asking(self) -> AbstractContextManager[Callable[[str], None]]:
+        return self._output.asking()
 
     def _line(self, value: Any) -> None:
         self._output.put(STDOUT, encode(value).decode() + "\n")

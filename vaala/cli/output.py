@@ -9,6 +9,9 @@ from __future__ import annotations
 import os
 import sys
 from collections import deque
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from functools import partial
 from typing import Final, TextIO
 
 import trio
@@ -33,6 +36,8 @@ class Output:
         self._ends = {STDOUT: out, STDERR: err}
         self._waiting: deque[tuple[int, bytes]] = deque()
         self._waiting_bytes = 0
+        self._held_back: set[int] = set()
+        self._held: deque[tuple[int, bytes]] = deque()
         self._more = trio.Event()
         self._room = trio.Event()
         self._idle = trio.Event()
@@ -40,14 +45,37 @@ class Output:
         self._room.set()
 
     def put(self, target: int, text: str) -> None:
-        """Queue text; never blocks."""
+        """Queue text; never blocks. While something is asked it stays behind the question."""
         if not text:
             return
+        self._put(target, text, self._held if target in self._held_back else self._waiting)
+
+    @contextmanager
+    def asking(self) -> Generator[Callable[[str], None]]:
+        """Hold back what is put for the screen while the block runs; what is yielded is not.
+
+        Only a terminal is a screen: who reads stdout otherwise sees no question.
+        """
+        self._held_back = {STDERR, STDOUT} if sys.stdout.isatty() else {STDERR}
+        try:
+            yield partial(self._put, STDERR, into=self._waiting)
+        finally:
+            self._held_back = set()
+            self._waiting += self._held
+            self._held.clear()
+            if self._waiting:
+                self._wake()
+
+    def _put(self, target: int, text: str, into: deque[tuple[int, bytes]]) -> None:
         data = text.encode(_encoding(target), "replace")
-        self._waiting.append((target, data))
+        into.append((target, data))
         self._waiting_bytes += len(data)
         if self._waiting_bytes > WAITING_BYTES_MAX and self._room.is_set():
             self._room = trio.Event()
+        if into is self._waiting:
+            self._wake()
+
+    def _wake(self) -> None:
         if self._idle.is_set():
             self._idle = trio.Event()
         self._more.set()

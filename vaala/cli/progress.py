@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Protocol
 
 import trio
@@ -22,6 +24,10 @@ class View(Protocol):
 
     def note(self, text: str) -> None:
         """Tell one line about the run itself."""
+        ...
+
+    def asking(self) -> AbstractContextManager[Callable[[str], None]]:
+        """Hold back all else while the block runs; what is yielded shows text at once."""
         ...
 
     def end(self, text: str, turn: TurnInfo, code: int) -> None:

@@ -18,7 +18,7 @@ from vaala.cli.exits import FAILED, USAGE, CommandFailed
 from vaala.cli.failures import run_program
 from vaala.cli.interrupts import heed_signals
 from vaala.cli.json_view import JsonView, error_line
-from vaala.cli.output import STDERR, Output
+from vaala.cli.output import Output
 from vaala.cli.progress import Progress, View
 from vaala.cli.prompts import read_prompts
 from vaala.cli.standard import say
@@ -69,19 +69,21 @@ async def _run(arguments: Namespace, prompts: Sequence[str]) -> int:
         ):
             job = await _job(user, arguments)
             async with job.conversation.subscribe() as updates:
-                driver = _driver(job, arguments, terminal)
+                driver = await _driver(job, arguments, terminal)
                 with interrupts.watching(driver):
                     code = await driver.run(prompts, updates)
     return 128 + interrupts.received if interrupts.received else code
 
 
-def _driver(job: Job, arguments: Namespace, terminal: Terminal | None) -> Driver:
+async def _driver(job: Job, arguments: Namespace, terminal: Terminal | None) -> Driver:
     output = Output()
     conversation = job.conversation
     progress = Progress(conversation.id)
     view: View = JsonView(output) if arguments.json else TextView(conversation.id, output)
     view.note(job.model_line)
-    approver = Approver(conversation, progress, terminal, partial(output.put, STDERR))
+    places = (await conversation.info()).locations
+    where = places[0].directory if places else os.curdir
+    approver = Approver(conversation, progress, terminal, view, where)
     return Driver(conversation, view, output, progress, approver, job.settings)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 
 from vaala.cli.answer_text import AnswerText
 from vaala.cli.notes import Notes, wants_dim
@@ -48,6 +50,15 @@ class TextView:
 
     def note(self, text: str) -> None:
         self._notes.line(text)
+
+    @contextmanager
+    def asking(self) -> Generator[Callable[[str], None]]:
+        """See `View`; a question begins on a line of its own."""
+        with self._output.asking() as say:
+            if self._one_screen and not self._answer.at_line_start:
+                say("\n")
+                self._answer.broken()
+            yield say
 
     def end(self, text: str, turn: TurnInfo, code: int) -> None:
         """The answer to one prompt is complete."""

@@ -103,7 +103,7 @@ def options_for(request: PermissionRequest) -> tuple[ApprovalOption, ...]:
             ApprovalOption(
                 id="allow-session",
                 kind="allow_always",
-                label=f"Allow exactly this for the session: {_what(request)}",
+                label=f"Allow {_exactly(request)}, in this conversation",
                 scope="session",
                 rule=str(narrow),
             )
@@ -113,15 +113,27 @@ def options_for(request: PermissionRequest) -> tuple[ApprovalOption, ...]:
             ApprovalOption(
                 id="allow-tool",
                 kind="allow_always",
-                label=f"Allow every {request.tool} inside the working directory for the session"
-                if access.kind in ("read", "edit")
-                else f"Allow every {request.tool} for the session",
+                label=f"Allow every {request.tool} {_where(access)}in this conversation",
                 scope="session",
                 rule=request.tool,
             )
         )
     options.append(ApprovalOption(id="reject", kind="reject_once", label="Reject"))
     return tuple(options)
+
+
+def _exactly(request: PermissionRequest) -> str:
+    """Say what the narrowest rule covers: of a file all changes, of all else this one alone."""
+    access = request.access
+    if access.kind == "execute":
+        return "exactly this command"
+    if access.kind in ("read", "edit"):
+        return f"every {request.tool} of {clean_line(access.subject, _SHOWN_CHARS_MAX)}"
+    return f"exactly {_what(request)}"
+
+
+def _where(access: Access) -> str:
+    return "inside the working directory, " if access.kind in ("read", "edit") else ""
 
 
 def _what(request: PermissionRequest) -> str:

@@ -206,6 +206,9 @@ def _on_terminal(*words: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
         (b"y\n", b"Created new.txt", True),
         (b"a\n", b"Created new.txt", True),
         (b"what\ny\n", b"Created new.txt", True),
+        (b"YES\n", b"Created new.txt", True),
+        (b"Always\n", b"Created new.txt", True),
+        (b"No\n", b"Refused by vaala run", False),
         (b"n use old.txt\n", b"use old.txt", False),
         (b"\x04", b"the terminal was closed", False),
     ],
@@ -215,16 +218,47 @@ def test_a_person_is_asked_on_the_terminal(
 ) -> None:
     with _on_terminal("run", "--model", script(EDIT), "write it") as (process, master):
         asked = _read_until(master, b"/n] ")
-        assert b"? Create new.txt" in asked
+        assert b"? Create new.txt\r\n    @@ -0,0 +1,1 @@\r\n    +made\r\n" in asked
+        assert b"Allow every write_file of new.txt, in this conversation" in asked
         for line in typed.splitlines(keepends=True):
             os.write(master, line)
             if line == b"what\n":
-                _read_until(master, b"/n] ")
+                helped = _read_until(master, b"/n] ")
+                assert b"Type one of y (Allow once), a (Allow every" in helped
         shown = _read_rest(master)
         process.wait(PATIENCE_S)
     assert process.returncode == 0
     assert answer in shown
     assert Path("new.txt").exists() == made
+
+
+def test_nothing_is_shown_while_a_question_waits_and_questions_come_in_turn(
+    script: Script,
+) -> None:
+    model = script("""
+  - say: "Two files."
+    call:
+      - {tool: write_file, arguments: {path: one.txt, content: "1"}, as: one}
+      - {tool: write_file, arguments: {path: two.txt, content: "2"}, as: two}
+      - {tool: list_dir, arguments: {path: .}}
+  - say: "done"
+""")
+    with _on_terminal("run", "--model", model, "write it") as (process, master):
+        first = _read_until(master, b"/n] ")
+        assert b"Two files.\r\n" in first
+        assert first.count(b"? Create") == 1
+        assert b"\n? Create one.txt" in first
+        assert first.endswith(b"/n] ")
+        ready, _, _ = select.select([master], [], [], 0.3)
+        assert not ready, os.read(master, 4096)
+        os.write(master, b"y\n")
+        second = _read_until(master, b"/n] ")
+        assert b"\n? Create two.txt" in second
+        os.write(master, b"y\n")
+        shown = _read_rest(master)
+        process.wait(PATIENCE_S)
+    assert process.returncode == 0
+    assert shown.endswith(b"done\r\n")
 
 
 def test_ctrl_c_on_the_terminal_while_a_question_waits(script: Script) -> None:

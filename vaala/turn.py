@@ -464,5 +464,7 @@ def _ending_of(answer: Answer) -> Ending:
             return Ending("failed", "failed", "The model announced tool calls and made none.")
         case "malformed_call":
             return Ending("failed", "failed", f"The model made a malformed tool call{raw}.")
-        case "pause" | "unknown":
+        case "pause":
+            return Ending("failed", "failed", f"The provider paused the answer{raw}; ask again.")
+        case "unknown":
             return Ending("failed", "failed", f"The model stopped for an unknown reason{raw}.")

@@ -98,6 +98,14 @@ class Children:
             await self._tell_rest(child)
         self._parent.report(Nudge())
 
+    def tell_again(self, session_id: str) -> None:
+        """Report the result of a child that is at rest: nobody waits for it any more.
+
+        What was reported while somebody did was left to them; a repeat is dropped.
+        """
+        if (child := self._table.find(session_id)) is not None:
+            self._parent.spawn(self._tell_rest, child)
+
     async def _tell_rest(self, child: Session) -> None:
         if child.at_rest:
             with suppress(Refused):
@@ -165,6 +173,7 @@ class CallAgents:
         if child is None:
             open_ones = ", ".join(session.state.head.children) or "none"
             raise ToolFailure(f"No agent {session_id!r} is open; open agents: {open_ones}.")
+        taken = False
         try:
             with (
                 session.around.wait_graph.edge(session.id, session_id),
@@ -172,12 +181,16 @@ class CallAgents:
             ):
                 result = await child.settled()
                 await session.deliver(TakeResult(session_id))
+                taken = True
         except ValueError as cycle:
             raise ToolFailure(f"That wait would never end: {cycle}.") from cycle
         except trio.TooSlowError:
             raise ToolFailure(f"The agent still works after {timeout_s:g} s; wait again.") from None
         except Refused as refused:
             raise ToolFailure(str(refused)) from refused
+        finally:
+            if not taken:
+                session.children_table.tell_again(session_id)
         return result_text(result)
 
 

@@ -406,7 +406,7 @@ class Session(Actor):
 
     async def _child_done(self, done: requests.ChildDone) -> None:
         known = done.session_id in self.state.head.children
-        if known and not self.around.wait_graph.awaited(done.session_id):
+        if known and not self.around.wait_graph.waits(self.id, done.session_id):
             await self._tell(f"child:{done.turn.id}", inputs.result_of_child(done))
         await self._rested()
 

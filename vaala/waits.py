@@ -57,8 +57,8 @@ class WaitGraph:
             if not self._edges[key]:
                 del self._edges[key]
 
-    def awaited(self, target: str) -> bool:
-        return any(edge[1] == target for edge in self._edges)
+    def waits(self, waiter: str, target: str) -> bool:
+        return (waiter, target) in self._edges
 
     def _path(self, start: str, goal: str) -> list[str]:
         """Return the sessions from ``start`` to ``goal`` along the edges, or nothing."""

@@ -20,7 +20,7 @@ from vaala.models.base import ModelEvent, ModelRequest
 from vaala.session import Session
 from vaala.testing.function_model import FunctionModel, answer, newest
 from vaala_protocol.errors import NotPending
-from vaala_protocol.items import Approval
+from vaala_protocol.items import Approval, PeerMessage, ToolCall
 from vaala_protocol.settings import Mode, Settings
 
 
@@ -115,3 +115,63 @@ def test_an_interrupt_while_something_is_written_settles_everything_once(mode: M
             await check_history(session)
 
     run_seeds(story, 25)
+
+
+class Waiter:
+    """Spawns an agent in one turn, waits for it in the next."""
+
+    async def respond(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
+        said = newest(request)
+        events = answer("fine")
+        match said.prompt:
+            case "spawn" if not said.results:
+                events = answer("", ("spawn_agent", {"task": "work"}))
+            case "wait" if not said.results:
+                events = answer("", ("wait_agent", {"session_id": self.child_id}))
+            case "work":
+                await trio.sleep(8)
+                events = answer("the child's result")
+            case _:
+                pass
+        for event in events:
+            yield event
+
+    child_id = ""
+
+
+def test_an_interrupt_of_a_wait_loses_no_result_of_an_agent() -> None:
+    """The result comes with the call, or by the queue: once, whenever the interrupt comes."""
+
+    async def story(random: Random) -> None:
+        waiter = Waiter()
+        async with (
+            open_slow_store(SlowLog(random)) as store,
+            vaala.open_runtime(
+                storage=store,
+                models=FunctionModel(waiter.respond),
+                executors={"local": FakeExecutor()},
+            ) as runtime,
+        ):
+            talk = await runtime.create_conversation(directory="/w", settings=Settings(mode="full"))
+            session = await (await runtime.conversation(talk.id)).root()
+            await talk.run("spawn")
+            (waiter.child_id,) = session.state.head.children
+            child = await session.children_table.get(waiter.child_id)
+            await talk.send("wait")
+            while not child.at_rest:
+                await child.outcomes.news()
+            for _ in range(random.randrange(12)):
+                await trio.lowlevel.checkpoint()
+            await talk.interrupt()
+            await settle(20)
+            await talk.run("hello")
+            items = (await talk.items(limit=100)).items
+            told = [item for item in items if isinstance(item, PeerMessage)]
+            waited = [
+                item
+                for item in items
+                if isinstance(item, ToolCall) and item.name == "wait_agent" and item.state == "done"
+            ]
+            assert len(told) + len(waited) == 1
+
+    run_seeds(story, 30)

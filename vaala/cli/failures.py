@@ -14,6 +14,7 @@ from vaala.cli.logs import open_log
 from vaala.cli.output import ReaderGone
 from vaala.config.errors import ConfigError
 from vaala.dao.errors import StoreLocked
+from vaala.models.base import ModelUnreachable
 from vaala_protocol.errors import BadRequest, NotFound, Refused
 from vaala_storage.errors import StorageError
 
@@ -53,6 +54,8 @@ def mapped(error: BaseException) -> BaseException:
             lines = "\n  ".join(map(str, problems))
             return CommandFailed(f"the configuration cannot be used:\n  {lines}", USAGE)
         case StoreLocked():
+            return CommandFailed(str(error), UNREACHABLE)
+        case ModelUnreachable():
             return CommandFailed(str(error), UNREACHABLE)
         case BadRequest() | NotFound():
             return CommandFailed(str(error), USAGE)

@@ -27,6 +27,8 @@ from vaala.cli.text_view import TextView
 from vaala.cli.wiring import User, open_user
 from vaala.config import DEFAULT_AGENT
 from vaala.handle import ConversationHandle
+from vaala.models.base import ModelUnreachable
+from vaala_protocol.errors import BadRequest
 from vaala_protocol.settings import Settings
 
 
@@ -127,8 +129,16 @@ async def _going_on(user: User, arguments: Namespace, given: Settings) -> Job:
 
 
 async def _model_line(user: User, given: str | None, own: str | None, owner: str) -> str:
-    """Say which model will run, and why; raises `BadRequest` when none can."""
-    model, why = await user.models.resolve(given or own)
+    """Say which model will run, and why; raises `CommandFailed` and `BadRequest` when none can."""
+    try:
+        model, why = await user.models.resolve(given or own)
+    except ModelUnreachable:
+        raise
+    except BadRequest as error:
+        if given is not None or (own is None and user.config.default_model is None):
+            raise
+        place = owner if own is not None else f"{user.config.directory / 'models.yaml'}: default"
+        raise CommandFailed(f"{place}: {error}", USAGE) from error
     if given is not None:
         return f"model {model.name}: --model"
     return why if own is None else f"model {model.name}: {owner}"

@@ -76,6 +76,8 @@ def _provider(name: str, section: ProviderSection, environ: Mapping[str, str]) -
         models=tuple(section.models),
         windows=dict(section.windows),
         deadlines=Deadlines(**limits),
+        url_from="providers.yaml",
+        key_from=section.api_key_env or "providers.yaml",
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
@@ -9,6 +10,7 @@ from msgspec import Struct
 from vaala.models.listing import LocalServer
 from vaala.models.provider import Provider
 from vaala.models.secret import Secret
+from vaala_protocol.errors import BadRequest
 
 OPENAI_URL = "https://api.openai.com/v1"
 OPENROUTER_URL = "https://openrouter.ai/api/v1"
@@ -42,17 +44,31 @@ class Found(Struct, frozen=True):
 
 
 def provider_of_environ(name: str, environ: Mapping[str, str]) -> Provider | None:
-    """Return ``openai`` or ``openrouter`` as the environment has them; None: it does not."""
+    """Return ``openai`` or ``openrouter`` as the environment has them; None: it does not.
+
+    Raises `BadRequest` for a base URL that is none.
+    """
     if name == "openrouter":
-        key = _value(environ, "OPENROUTER_API_KEY")
-        return Provider(name, OPENROUTER_URL, key=Secret(key)) if key else None
+        variable = "OPENROUTER_API_KEY"
+        key = _value(environ, variable)
+        return Provider(name, OPENROUTER_URL, key=Secret(key), key_from=variable) if key else None
     if name != "openai":
         return None
     key = _value(environ, "OPENAI_API_KEY")
     url = _value(environ, "OPENAI_BASE_URL")
     if not key and not url:
         return None
-    return Provider(name, url or OPENAI_URL, key=Secret(key) if key else None)
+    if url and not re.match(r"https?://[^\s/]", url):
+        raise BadRequest(
+            f"OPENAI_BASE_URL is {url!r}; expected a URL that begins with http:// or https://"
+        )
+    return Provider(
+        name,
+        url or OPENAI_URL,
+        key=Secret(key) if key else None,
+        url_from="OPENAI_BASE_URL" if url else "",
+        key_from="OPENAI_API_KEY",
+    )
 
 
 def default_model(provider: Provider) -> str | None:

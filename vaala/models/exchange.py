@@ -7,6 +7,7 @@ to the first byte, which spans several. Imported through `vaala.models.http` onl
 from __future__ import annotations
 
 import math
+import ssl
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
@@ -148,12 +149,11 @@ def _failure(call: Call, error: Exception) -> ModelFailure:
     retryable = True
     match error:
         case httpx.ConnectTimeout():
-            text = f"no connection to {server} within {call.deadlines.connect_s:g} s"
+            text = f"no connection to {_place(call)} within {call.deadlines.connect_s:g} s"
         case httpx.PoolTimeout():
             text = f"all connections to {server} were in use for {POOL_WAIT_S:g} s"
         case httpx.ConnectError():
-            text = f"no connection to {server}: {error}; is it running, is the base URL right?"
-            retryable = "CERTIFICATE_VERIFY_FAILED" not in str(error)
+            text, retryable = _no_connection(call, error)
         case httpx.ProxyError():
             text = f"the proxy for {server} refused: {error}"
             retryable = False
@@ -169,6 +169,35 @@ def _failure(call: Call, error: Exception) -> ModelFailure:
         case _:
             text = f"{server}: {error or type(error).__name__}"
     return failure_of_kind(call.origin, "network", text, retryable=retryable)
+
+
+def _no_connection(call: Call, error: httpx.ConnectError) -> tuple[str, bool]:
+    """Say why there is no connection, and whether another try can help."""
+    place = _place(call)
+    reason = str(error).strip()
+    if "WRONG_VERSION_NUMBER" in reason or (_is_cause(error, ssl.SSLError) and not reason):
+        return f"no connection to {place}: it does not speak TLS; is it http:// there?", False
+    if _is_cause(error, ConnectionRefusedError):
+        # On this machine nothing is on its way: who starts a server there will start it by hand.
+        local = httpx.URL(call.url).host in ("127.0.0.1", "::1", "localhost")
+        return f"no connection to {place}: nothing listens there; is the server running?", not local
+    reason = f": {reason}" if reason else ""
+    text = f"no connection to {place}{reason}; is the server running, is the base URL right?"
+    return text, "CERTIFICATE_VERIFY_FAILED" not in reason
+
+
+def _place(call: Call) -> str:
+    server, source = _server(call.url), call.origin.url_from
+    return f"{server} (from {source})" if source else server
+
+
+def _is_cause(error: BaseException | None, kind: type[Exception]) -> bool:
+    """Tell whether an error of a kind is behind this one."""
+    if error is None or isinstance(error, kind):
+        return error is not None
+    if isinstance(error, BaseExceptionGroup):
+        return any(_is_cause(one, kind) for one in error.exceptions)
+    return _is_cause(error.__cause__ or error.__context__, kind)
 
 
 def _server(url: str) -> str:

@@ -72,6 +72,9 @@ class Origin(Struct, frozen=True):
 
     name: str
     secrets: tuple[Secret, ...] = ()
+    url_from: str = ""
+    key_from: str = ""
+    """Where URL and key come from, when that is known: what a person would have to change."""
 
     def clean(self, text: str) -> str:
         """Return ``text`` as one line, bounded, without secrets or control characters."""
@@ -196,7 +199,11 @@ def _message(origin: Origin, kind: ErrorKind, error: ErrorBody, status: int | No
         lead = "the server redirects, so the base URL is not right"
     number = "" if status is None else f" (HTTP {status})"
     details = _details(origin, error.texts)
-    return f"{origin.name}: {lead}{number}" + (f": {details}" if details else "")
+    text = f"{origin.name}: {lead}{number}" + (f": {details}" if details else "")
+    if kind == "auth" and origin.key_from:
+        verb = "comes from" if origin.secrets else "would come from"
+        text += f"; the key {verb} {origin.key_from}"
+    return text
 
 
 def _details(origin: Origin, texts: Iterable[str]) -> str:

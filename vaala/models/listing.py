@@ -43,7 +43,7 @@ async def list_models(http: Http, provider: Provider) -> list[str]:
 
     Raises `ModelFailure`; takes at most `LIST_S` after the connection.
     """
-    origin = Origin(provider.name, provider.secrets)
+    origin = Origin(provider.name, provider.secrets, provider.url_from, provider.key_from)
     headers = {name: value.reveal() for name, value in provider.headers.items()}
     if provider.key is not None:
         headers["authorization"] = f"Bearer {provider.key.reveal()}"

@@ -31,6 +31,10 @@ class Provider(Struct, frozen=True):
     models: tuple[str, ...] = ()
     windows: Mapping[str, int] = field(default_factory=dict[str, int])
     deadlines: Deadlines = Deadlines()
+    url_from: str = ""
+    """Where the base URL was taken from, such as a variable of the environment; for people."""
+    key_from: str = ""
+    """The variable that holds the key, or would."""
 
     @property
     def secrets(self) -> tuple[Secret, ...]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import trio
 from msgspec import Struct
 
-from vaala.models.base import Model, ModelFailure, Models
+from vaala.models.base import Model, ModelFailure, Models, ModelUnreachable
 from vaala.models.choose import (
     NOT_SPOKEN,
     Found,
@@ -189,6 +189,10 @@ class ModelSet(Models):
             try:
                 name = (await list_models(self._http, found.provider))[0]
             except ModelFailure as failure:
+                if failure.kind == "network":
+                    raise ModelUnreachable(failure.message) from failure
+                if failure.kind == "auth":
+                    raise BadRequest(failure.message) from failure
                 raise BadRequest(
                     f"the server of {found.provider.name} does not tell its models"
                     f" ({failure.message}): name one, as {found.provider.name}/MODEL"

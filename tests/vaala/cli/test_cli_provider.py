@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
 import trio
 
 from vaala.testing import chat_server
-from vaala.testing.provider_chat import call, error, text, tool_calls
+from vaala.testing.provider_chat import call, document, error, text, tool_calls
 
 
 async def _run(*words: str, **env: str) -> subprocess.CompletedProcess[bytes]:
@@ -76,3 +77,66 @@ async def test_a_refused_key_is_exit_code_1_and_asked_for_once() -> None:
         assert b"vaala: " in done.stderr
         assert b"sk-abcdefghijklm" not in done.stderr + done.stdout
         assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("words", [[], ["--model", "openai/m"]])
+async def test_a_server_that_is_not_there_is_named_with_its_variable(words: list[str]) -> None:
+    async with chat_server() as server:
+        url = server.base_url
+    done = await _run(*words, "x", OPENAI_BASE_URL=url)
+    assert done.returncode == 4
+    place = f"no connection to {url.removesuffix('/v1')} (from OPENAI_BASE_URL)"
+    assert f"{place}: nothing listens there; is the server running?" in str(done.stderr)
+    assert b"again in" not in done.stderr
+
+
+async def test_https_where_http_is_spoken_says_so() -> None:
+    async def plain(stream: trio.SocketStream) -> None:
+        await stream.send_all(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+        await stream.aclose()
+
+    async with trio.open_nursery() as nursery:
+        listeners = await nursery.start(partial(trio.serve_tcp, plain, 0, host="127.0.0.1"))
+        port = listeners[0].socket.getsockname()[1]
+        done = await _run("x", OPENAI_BASE_URL=f"https://127.0.0.1:{port}/v1")
+        nursery.cancel_scope.cancel()
+    assert done.returncode == 4
+    assert b"it does not speak TLS; is it http:// there?" in done.stderr
+
+
+@pytest.mark.parametrize("words", [[], ["--model", "openai/m"]])
+async def test_a_url_that_is_none_names_the_variable_and_the_value(words: list[str]) -> None:
+    done = await _run(*words, "x", OPENAI_BASE_URL="foo")
+    assert done.returncode == 2
+    assert b"OPENAI_BASE_URL is 'foo'; expected a URL" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("key", "told"),
+    [("sk-abcdefghijklm", b"the key comes from OPENAI_API_KEY"), ("", b"would come from OPENAI")],
+)
+@pytest.mark.parametrize("words", [[], ["--model", "openai/m"]])
+async def test_a_refused_key_names_its_variable(key: str, told: bytes, words: list[str]) -> None:
+    async with chat_server() as server:
+        server.reply(error(401, "no"))
+        done = await _run("x", *words, OPENAI_BASE_URL=server.base_url, OPENAI_API_KEY=key)
+        assert done.returncode in (1, 2)
+        assert told in done.stderr
+
+
+async def test_a_misspelled_model_gets_a_guess_from_the_server_s_list() -> None:
+    async with chat_server() as server:
+        server.reply(error(404, "no such model"))
+        server.reply(document(b'{"data": [{"id": "large"}, {"id": "small"}]}'))
+        done = await _run("--model", "openai/smal", "x", OPENAI_BASE_URL=server.base_url)
+        assert done.returncode == 1
+        assert b"did you mean openai/small?" in done.stderr
+
+
+async def test_a_bad_default_names_its_file() -> None:
+    _configure("http://127.0.0.1:9/v1")
+    file = Path(os.environ["XDG_CONFIG_HOME"]) / "vaala" / "models.yaml"
+    file.write_text("default: mine/smal\n")
+    done = await _run("x", MINE="k")
+    assert done.returncode == 2
+    assert f"vaala: {file}: default: mine has no model 'smal'".encode() in done.stderr

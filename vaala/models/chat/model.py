@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
@@ -22,6 +23,7 @@ from vaala.models.chat.encode import encode_messages, request_body
 from vaala.models.failures import Origin, failure_of_kind, failure_of_status
 from vaala.models.http import Call, Http
 from vaala.models.limits import ERROR_BODY_BYTES_MAX, TAIL_S
+from vaala.models.listing import list_models
 from vaala.models.provider import Provider
 
 if TYPE_CHECKING:
@@ -36,7 +38,7 @@ class ChatClient:
 
     def __init__(self, provider: Provider, http: Http) -> None:
         self.provider = provider
-        self.origin = Origin(provider.name, provider.secrets)
+        self.origin = Origin(provider.name, provider.secrets, provider.url_from, provider.key_from)
         self._http = http
         self._url = f"{provider.base_url.rstrip('/')}/chat/completions"
         self._headers = {"content-type": "application/json", "accept": "text/event-stream"}
@@ -63,10 +65,25 @@ class ChatClient:
             body = await answer.read_all(ERROR_BODY_BYTES_MAX)
             failure = failure_of_status(self.origin, answer.status, answer.headers, body)
         if not (asks_usage and answer.status in (400, 422) and b"stream_options" in body):
-            raise failure
+            raise await self._explained(failure, model, body)
         self._usage_refused = True
         async with self.answer(request, model) as second:
             yield second
+
+    async def _explained(self, failure: ModelFailure, model: str, body: bytes) -> ModelFailure:
+        """Add what was perhaps meant when the server does not know the model, but lists others."""
+        if failure.status != 404 and not (failure.status == 400 and b"model" in body.lower()):
+            return failure
+        try:
+            known = await list_models(self._http, self.provider)
+        except ModelFailure:
+            return failure
+        if model in known:
+            return failure
+        close = difflib.get_close_matches(model, known, n=3, cutoff=0.5) or known[:3]
+        meant = ", ".join(f"{self.provider.name}/{name}" for name in close)
+        text = f"{failure.message}; did you mean {meant}?"
+        return ModelFailure(failure.kind, text, status=failure.status)
 
     def _call(self, request: ModelRequest, model: str, deadlines: Deadlines) -> Call:
         body = request_body(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from random import Random
 
 import pytest
@@ -57,8 +58,8 @@ class Life:
         await tell(child, Story(self.random.randrange(10**9), info.id), 1)
 
 
-def run(main: object, *args: object) -> None:
-    trio.run(main, *args, clock=MockClock(autojump_threshold=0))  # type: ignore[arg-type] # any async function
+def run(main: Callable[..., Awaitable[object]], *args: object) -> None:
+    trio.run(main, *args, clock=MockClock(autojump_threshold=0))
 
 
 @settings(max_examples=12)

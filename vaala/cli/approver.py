@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from typing import Protocol
 
@@ -16,6 +17,8 @@ from vaala_protocol.errors import NotFound, NotPending
 from vaala_protocol.items import Approval, ApprovalOption
 
 ANSWERED_BY = "vaala run"
+RULE_CHARS_MAX = 1000
+"""A longer command is not shown to be pasted."""
 _SPARE_KEYS = "asdfgh"
 _WORDS = {"yes": "y", "no": "n", "always": "a"}
 
@@ -36,7 +39,7 @@ class Approver(Struct):
     directory: str
     """Where the conversation works."""
     refused: list[str] = []
-    """The calls that were rejected because there was nobody to ask."""
+    """What was rejected because there was nobody to ask, each with what would allow it."""
 
     async def run(self) -> None:
         """Answer until cancelled."""
@@ -52,7 +55,7 @@ class Approver(Struct):
         call = self.progress.calls.get(approval.tool_call_id)
         title = clean_line(call.title or call.name, 200) if call else approval.tool_call_id
         if self.terminal is None or not self.terminal.in_foreground():
-            self.refused.append(title)
+            self.refused.append(_way_out(approval, title))
             reason = "nobody can be asked: there is no terminal"
             await self._answer(approval, _rejection(approval), reason)
             return
@@ -107,6 +110,17 @@ async def _read_choice(
             return option.id, reason.strip()
         letters = ", ".join(f"{key} ({option.label})" for key, option in keys.items())
         say(f"Type one of {letters}; a reason may follow, as in: n use the other file\n")
+
+
+def _way_out(approval: Approval, title: str) -> str:
+    """Say what would allow this call and no more than that, to be pasted, and which modes."""
+    rules = [option.rule for option in approval.options if option.rule]
+    exact = next((rule for rule in rules if "(" in rule), next(iter(rules), None))
+    # A whole tool is offered for what stays inside the directory; commands never are.
+    inside = any("(" not in rule for rule in rules) and approval.reason == "to change a file"
+    modes = "--mode auto-edit or --mode full" if inside else "--mode full"
+    allow = f"--allow {shlex.quote(exact)} or " if exact and len(exact) <= RULE_CHARS_MAX else ""
+    return f"{title} (needs {allow}{modes})"
 
 
 def _rejection(approval: Approval) -> str:

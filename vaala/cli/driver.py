@@ -67,7 +67,7 @@ class Driver(Struct, frozen=True):
         return code
 
     def _code(self, turn: TurnInfo) -> int:
-        if self.approver.refused:
+        if self.approver.refused or self.progress.denied:
             return REFUSED
         if turn.state == "interrupted":
             return REFUSED if turn.interrupted_by == "budget" else INTERRUPTED
@@ -78,16 +78,18 @@ class Driver(Struct, frozen=True):
         return DONE
 
     def _explain(self, result: TurnResult, code: int) -> None:
-        """Tell in one line why it did not end well."""
-        if self.approver.refused:
-            calls = ", ".join(dict.fromkeys(self.approver.refused))
-            self.view.note(
-                f"vaala: rejected, since nobody could be asked: {calls}. "
-                "Allow it with --allow, or choose a --mode (auto-edit, full)"
-            )
-        elif code != DONE:
+        """Tell why it did not end well, or without an answer; a line for each refused call."""
+        for refused in dict.fromkeys(self.approver.refused):
+            self.view.note(f"vaala: rejected, since nobody could be asked: {refused}")
+        for call in self.progress.denied:
+            self.view.note(f"vaala: refused: {call.title or call.name}: {call.reason}")
+        if self.approver.refused or self.progress.denied:
+            return
+        if code != DONE:
             reason = result.turn.message or result.turn.stop_reason or result.turn.state
             self.view.note(f"vaala: {reason}")
+        elif not result.text.strip():
+            self.view.note(f"vaala: {result.turn.message or 'The model said nothing.'}")
 
     async def _watch(self, updates: AsyncIterable[Update]) -> None:
         async for update in updates:

@@ -8,7 +8,8 @@ DONE: Final = 0
 FAILED: Final = 1
 USAGE: Final = 2
 REFUSED: Final = 3
-"""A call was refused, the model refused, or a limit was reached."""
+"""A call was refused by the mode or for lack of a person, the model refused, or a limit was
+reached. The "n" of a person is an answer: the run goes on and ends by its outcome."""
 UNREACHABLE: Final = 4
 """What is needed cannot be started or reached."""
 INTERRUPTED: Final = 130

@@ -8,6 +8,7 @@ from typing import NoReturn
 
 from vaala.cli.commands import COMMANDS, Command, Option
 from vaala.cli.exits import USAGE, CommandFailed
+from vaala.cli.guess import did_you_mean
 from vaala.cli.standard import say
 
 _COUNTS = {"one": None, "optional": "?", "any": "*", "some": "+"}
@@ -33,13 +34,6 @@ class _Parser(argparse.ArgumentParser):
             known = [option.name for option in self._command.options]
             message = f"unknown option {word}{did_you_mean(word, known)}"
         raise CommandFailed(f"{message}; see `vaala {self._command.name} --help`", USAGE)
-
-
-def did_you_mean(word: str, known: Sequence[str]) -> str:
-    import difflib
-
-    close = difflib.get_close_matches(word, known, n=1)
-    return f" (did you mean {close[0]}?)" if close else ""
 
 
 def unknown_command(word: str) -> CommandFailed:

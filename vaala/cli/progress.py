@@ -47,6 +47,8 @@ class Progress:
         self.calls: dict[str, ToolCall] = {}
         self.approvals: dict[str, Approval] = {}
         """Those that wait for an answer, of all sessions, oldest first."""
+        self.asked: set[str] = set()
+        """The calls that somebody was asked about."""
         self.model_error: ErrorKind | None = None
         """Of the last failed call of the turn."""
 
@@ -71,6 +73,12 @@ class Progress:
         self._changed.set()
         self._changed = trio.Event()
 
+    @property
+    def denied(self) -> list[ToolCall]:
+        """The calls of the turn that mode or rules refused, without asking anybody."""
+        calls = self.calls.values()
+        return [call for call in calls if call.state == "denied" and call.id not in self.asked]
+
     async def wait_ended(self, turn_id: str) -> None:
         """Wait until the end of a turn has come through the updates. Cancel: only stops waiting."""
         await self._ended[turn_id].wait()
@@ -94,6 +102,8 @@ class Progress:
             self._ended[turn.id].set()
 
     def _item(self, item: Item) -> None:
+        if isinstance(item, Approval):
+            self.asked.add(item.tool_call_id)
         match item:
             case ToolCall():
                 self.calls[item.id] = item

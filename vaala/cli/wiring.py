@@ -10,6 +10,8 @@ from pathlib import Path
 from msgspec import Struct
 
 from vaala.cli.data import open_writer
+from vaala.cli.exits import USAGE, CommandFailed
+from vaala.cli.guess import did_you_mean
 from vaala.config import Config, config_directory, load_config
 from vaala.embed import open_runtime
 from vaala.models.base import Models
@@ -18,6 +20,7 @@ from vaala.models.set import open_models
 from vaala.permissions.policy import ModeGate
 from vaala.permissions.rules import parse_rules
 from vaala.runtime import Runtime
+from vaala.tools.builtin import builtin_tools
 from vaala_executors.local import LocalExecutor
 
 
@@ -38,8 +41,14 @@ async def open_user(
     Raises `ConfigError`, `BadRequest` for a rule that is none, `CommandFailed` when the data
     directory cannot be used, `StoreLocked` when another runtime owns it.
     """
-    config = load_config(config_directory(environ), environ)
-    gate = ModeGate(parse_rules(allow))
+    tools = builtin_tools().names
+    config = load_config(config_directory(environ), environ, tools=tools)
+    rules = parse_rules(allow)
+    for rule in rules.allow:
+        if rule.tool not in tools:
+            guess = did_you_mean(rule.tool, tools) or f"; there are {', '.join(tools)}"
+            raise CommandFailed(f"--allow {rule}: no tool is called {rule.tool!r}{guess}", USAGE)
+    gate = ModeGate(rules)
     async with (
         open_writer(data) as store,
         open_models(

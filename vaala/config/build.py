@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias, TypeVar, cast
 
 from pydantic import BaseModel
 
 from vaala.agent.definition import AgentDefinition, Budgets
-from vaala.config.check import check, problem
+from vaala.config.check import check, did_you_mean, problem
 from vaala.config.config import DEFAULT_AGENT, Config, default_agent, default_instructions
 from vaala.config.document import Document, empty_document, read_document
 from vaala.config.errors import ConfigError, Problem
@@ -31,7 +31,9 @@ M = TypeVar("M", bound=BaseModel)
 Way: TypeAlias = tuple[str | int, ...]
 
 
-def build_config(directory: Path, environ: Mapping[str, str]) -> Config:
+def build_config(
+    directory: Path, environ: Mapping[str, str], tools: Sequence[str] | None
+) -> Config:
     """Read, check and build; raises `ConfigError` with the problems of all files."""
     problems: list[Problem] = []
 
@@ -47,6 +49,8 @@ def build_config(directory: Path, environ: Mapping[str, str]) -> Config:
     models = read("models.yaml", ModelsFile)
     agents = read("agents.yaml", AgentsFile)
     definitions = _agents(*agents, problems) if agents else {}
+    if agents and tools is not None:
+        problems.extend(_tool_problems(*agents, tools))
     if providers:
         problems.extend(_key_problems(*providers))
     if problems or providers is None or models is None:
@@ -87,6 +91,15 @@ def _key_problems(document: Document, file: ProvidersFile) -> list[Problem]:
         for name, section in file.root.items()
         if section.api_key is not None and section.api_key_env is not None
     ]
+
+
+def _tool_problems(document: Document, file: AgentsFile, tools: Sequence[str]) -> Iterator[Problem]:
+    for name, section in file.root.items():
+        for number, tool in enumerate(section.tools or ()):
+            if tool not in tools:
+                guess = did_you_mean(tool, tools) or f"; there are {', '.join(tools)}"
+                text = f"no tool is called {tool!r}{guess}"
+                yield problem(document, (name, "tools", number), text)
 
 
 def _unusable(

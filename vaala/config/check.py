@@ -88,17 +88,17 @@ def _found(detail: ErrorDetails, way: Sequence[str | int]) -> str:
     shown = repr(value)
     if len(shown) > FOUND_CHARS_MAX:
         shown = shown[:FOUND_CHARS_MAX] + "…"
-    guess = _did_you_mean(str(value), _words(detail.get("ctx", {}).get("expected", "")))
+    guess = did_you_mean(str(value), _words(detail.get("ctx", {}).get("expected", "")))
     return f"the {kind} {shown}{guess}"
 
 
 def _unknown(schema: type[BaseModel], way: Sequence[str | int]) -> str:
     known = _keys(schema, way[:-1])
-    guess = _did_you_mean(str(way[-1]), known)
+    guess = did_you_mean(str(way[-1]), known)
     return f"is an unknown key{guess or ': expected one of ' + ', '.join(known)}"
 
 
-def _did_you_mean(word: str, known: Sequence[str]) -> str:
+def did_you_mean(word: str, known: Sequence[str]) -> str:
     close = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
     return f"; did you mean {close[0]!r}?" if close else ""
 

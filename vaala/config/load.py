@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from vaala.config.config import DEFAULT_AGENT, Config, default_agent
@@ -10,10 +10,13 @@ from vaala.config.config import DEFAULT_AGENT, Config, default_agent
 FILES = ("providers.yaml", "models.yaml", "agents.yaml")
 
 
-def load_config(directory: Path, environ: Mapping[str, str]) -> Config:
+def load_config(
+    directory: Path, environ: Mapping[str, str], *, tools: Sequence[str] | None = None
+) -> Config:
     """Read the files of ``directory``; what is not there is empty.
 
-    ``environ`` is where ``api_key_env`` is looked up. Raises `ConfigError` that names file, line
+    ``environ`` is where ``api_key_env`` is looked up; ``tools`` are the names of all tools, where
+    they are known: agents may name no others. Raises `ConfigError` that names file, line
     and key of every problem. Without any file neither YAML nor pydantic is imported.
     """
     # YAML and pydantic cost 0.2 s, which most starts need not pay.
@@ -21,4 +24,4 @@ def load_config(directory: Path, environ: Mapping[str, str]) -> Config:
         return Config(directory=directory, agents={DEFAULT_AGENT: default_agent()})
     from vaala.config.build import build_config
 
-    return build_config(directory, environ)
+    return build_config(directory, environ, tools)

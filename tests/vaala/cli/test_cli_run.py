@@ -83,8 +83,8 @@ def test_what_needs_approval_is_rejected_when_nobody_can_be_asked(
     done = vaala("run", "--model", script(EDIT), "write it")
     assert done.code == 3
     assert "rejected, since nobody could be asked: Create new.txt" in done.err
-    assert "--allow" in done.err
-    assert "--mode" in done.err
+    ways = "--allow 'write_file(new.txt)' or --mode auto-edit or --mode full"
+    assert f"Create new.txt (needs {ways})" in done.err
     assert not Path("new.txt").exists()
 
 
@@ -102,10 +102,26 @@ def test_a_mode_or_a_rule_allows_it(vaala: Vaala, script: Script, options: list[
     assert (done.code, Path("new.txt").read_text()) == (0, "made\n")
 
 
+def test_a_command_that_was_rejected_can_be_allowed_by_pasting(
+    vaala: Vaala, script: Script
+) -> None:
+    steps = "  - call: {tool: exec_command, arguments: {command: echo hey}}\n  - say: end\n"
+    done = vaala("run", "--model", script(steps), "go")
+    assert done.code == 3
+    assert done.err.endswith("(needs --allow 'exec_command(echo hey)' or --mode full)\n")
+
+
+def test_an_answer_without_text_says_so(vaala: Vaala, script: Script) -> None:
+    done = vaala("run", "--model", script('  - say: ""\n'), "go")
+    assert (done.code, done.out) == (0, "")
+    assert done.err.endswith("\nvaala: The model said nothing.\n")
+
+
 def test_a_mode_that_only_reads_denies_without_asking(vaala: Vaala, script: Script) -> None:
     done = vaala("run", "--model", script(EDIT), "--mode", "read-only", "write it")
-    assert done.code == 0
-    assert "denied" in done.err
+    assert done.code == 3
+    assert "vaala: refused: Create new.txt: write_file(new.txt) is not allowed" in done.err
+    assert "--allow 'write_file(new.txt)'" in done.err
     assert not Path("new.txt").exists()
 
 
@@ -158,6 +174,8 @@ def test_a_command_of_the_agent_does_not_see_the_keys(
         (["--model", "scripted:absent.yaml", "x"], "absent.yaml"),
         (["--model", "nowhere/m", "x"], "nowhere/m"),
         (["--allow", "()", "x"], "not a permission rule: '()'"),
+        (["--allow", "write_fil", "x"], "no tool is called 'write_fil' (did you mean write_file?)"),
+        (["--allow", "bogus(x)", "x"], "--allow bogus(x): no tool is called 'bogus'; there are"),
         (["--mode", "fast", "x"], "--mode: invalid choice: 'fast'"),
         (["--conversation", "0123", "x"], "no conversation '0123'; see `vaala list`"),
         (["--conversation", "zz", "x"], "'zz' is no id of a conversation"),
@@ -182,6 +200,16 @@ def test_a_wrong_configuration_names_file_and_line(vaala: Vaala, isolated: Path)
     done = vaala("run", "--model", "scripted", "x")
     assert done.code == 2
     assert "agents.yaml:2: a.mode: expected one of" in done.err
+
+
+def test_a_tool_that_is_not_there_names_file_and_line(vaala: Vaala, isolated: Path) -> None:
+    _configure(isolated, agents="a:\n  tools:\n    - list_dir\n    - read_fil\n")
+    done = vaala("run", "--model", "scripted", "x")
+    assert done.code == 2
+    assert (
+        "agents.yaml:4: a.tools.1: no tool is called 'read_fil'; did you mean 'read_file'?"
+        in done.err
+    )
 
 
 def test_a_provider_whose_key_is_not_set_says_so(vaala: Vaala, isolated: Path) -> None:

@@ -230,7 +230,7 @@ async def test_no_server() -> None:
             gone = Provider("gone", f"http://127.0.0.1:{port}/v1")
             failure = await Rig(r.server, ChatModel(ChatClient(gone, http), "m")).fails()
         assert (failure.kind, failure.retryable) == ("network", False)
-        assert "is it running" in failure.message
+        assert "nothing listens there" in failure.message
 
 
 async def test_a_key_that_is_no_header_is_not_shown() -> None:

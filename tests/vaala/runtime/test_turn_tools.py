@@ -277,15 +277,18 @@ async def test_budget_of_time(tmp_path: Path, autojump_clock: trio.testing.MockC
 
 async def test_a_snapshot_shows_every_pending_approval(tmp_path: Path) -> None:
     model = script({"call": [call("exec_command", command=f"echo {n}") for n in range(40)]})
-    async with conversation(model, tmp_path, mode="ask") as (_, talk):
-        async with trio.open_nursery() as nursery, talk.subscribe() as updates:
-            nursery.start_soon(talk.run, "go")
-            await pending_approval(updates)
-            shown = (await snapshot(talk)).sessions[0].items
-            pending = [i for i in shown if isinstance(i, Approval) and i.state == "pending"]
-            assert len(pending) == 40
-            assert [item.at for item in shown] == sorted({item.at for item in shown})
-            await talk.interrupt()
+    async with (
+        conversation(model, tmp_path, mode="ask") as (_, talk),
+        trio.open_nursery() as nursery,
+        talk.subscribe() as updates,
+    ):
+        nursery.start_soon(talk.run, "go")
+        await pending_approval(updates)
+        shown = (await snapshot(talk)).sessions[0].items
+        pending = [i for i in shown if isinstance(i, Approval) and i.state == "pending"]
+        assert len(pending) == 40
+        assert [item.at for item in shown] == sorted({item.at for item in shown})
+        await talk.interrupt()
 
 
 async def test_a_long_turn_writes_checkpoints_between_its_steps(tmp_path: Path) -> None:

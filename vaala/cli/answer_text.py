@@ -9,11 +9,19 @@ class AnswerText:
     """Feeds the text of messages to ``put``, each character once, messages a blank line apart.
 
     Blank text at the start of a message waits for what follows it: a message that stays blank
-    shows nothing.
+    shows nothing. When a message is taken back and made again, what the new one repeats is not
+    shown twice; one that differs begins on a line of its own, after ``again`` has told so.
     """
 
-    def __init__(self, put: Callable[[str], None]) -> None:
+    def __init__(
+        self, put: Callable[[str], None], again: Callable[[], None] = lambda: None
+    ) -> None:
         self._put = put
+        self._again = again
+        self._shown = ""
+        """The text of the current message."""
+        self._replaced = ""
+        """What was shown of a message that was taken back, until the new one is told apart."""
         self._seen: dict[str, int] = {}
         """How many characters of each message have come."""
         self._held: dict[str, str] = {}
@@ -32,24 +40,43 @@ class AnswerText:
             return
         self._seen[message_id] = index + len(text)
         new = self._held.pop(message_id, "") + new
-        if self._current != message_id and not new.strip():
+        if self._current == message_id:
+            self._show(new)
+        elif not new.strip() or (new != self._replaced and self._replaced.startswith(new)):
             self._held[message_id] = new
+        else:
+            self._begin(message_id, new)
+
+    def _begin(self, message_id: str, text: str) -> None:
+        """Show the first text of a message, without what is there already."""
+        for other in [other for other, held in self._held.items() if held.strip()]:
+            # It ended within what it repeats, and this message follows it.
+            self._begin(other, self._held.pop(other))
+        repeated, self._replaced = self._replaced, ""
+        self._current, self._shown = message_id, repeated
+        if repeated and text.startswith(repeated):
+            self._show(text[len(repeated) :])
             return
-        if self._current != message_id:
-            self._separate()
-            self._current = message_id
-        self._write(new)
+        self._shown = ""
+        if repeated:
+            self._again()
+        self._separate()
+        self._show(text)
+
+    def _show(self, text: str) -> None:
+        self._shown += text
+        self._write(text)
 
     def skip(self, message_id: str, length: int) -> None:
         """Count a message as shown: it is from before this run."""
         self._seen[message_id] = length
 
     def void(self, message_id: str) -> None:
-        """The message is taken back; what was shown of it stays, and the next one follows it."""
+        """The message is taken back, to be made again; what was shown of it stays."""
         self._seen.pop(message_id, None)
         self._held.pop(message_id, None)
         if self._current == message_id:
-            self._current = None
+            self._current, self._replaced, self._shown = None, self._shown, ""
 
     def broken(self) -> None:
         """Something else was written on the same screen, up to the end of its line."""
@@ -58,6 +85,9 @@ class AnswerText:
 
     def end(self) -> None:
         """End the answer: the last line gets its newline, the next answer is separate."""
+        if (held := next((one for one in self._held if self._held[one].strip()), None)) is not None:
+            self._begin(held, self._held.pop(held))
+        self._replaced = self._shown = ""
         if not self.at_line_start:
             self._write("\n")
         self._seen.clear()

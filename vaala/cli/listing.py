@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from argparse import Namespace
 from functools import partial
 
@@ -11,8 +13,9 @@ from vaala.cli.data import open_reader
 from vaala.cli.exits import DONE, USAGE, CommandFailed
 from vaala.cli.failures import run_program
 from vaala.cli.people import directory_of, local_time, short_ids, title_of
-from vaala.cli.standard import say
+from vaala.cli.standard import aside, say
 from vaala.dao.pages import ConversationRow, ListQuery
+from vaala.tools.text import clean_line
 from vaala_protocol.base import encode, to_json
 
 LIMIT_DEFAULT = 20
@@ -32,9 +35,9 @@ async def _list(arguments: Namespace) -> int:
         for row in page.rows:
             say(row_json(row))
     elif page.rows:
-        say("\n".join(_lines(list(page.rows))))
+        say("\n".join(map(_fitting, _lines(list(page.rows)))))
         if page.cursor is not None:
-            say(f"(the newest {limit}; more with --limit)")
+            aside(f"(the newest {limit}; more with --limit)")
     else:
         where = f" in {directory}" if directory else ""
         say(f'no conversations{where} yet; begin one: vaala run "What is here?"')
@@ -57,6 +60,13 @@ def row_json(row: ConversationRow) -> str:
         "sessions": row.sessions, "turns": row.turns, "items": row.items, "snippet": row.snippet,
     }  # fmt: skip
     return encode(fields).decode()
+
+
+def _fitting(line: str) -> str:
+    """Return a line as wide as the terminal at most; elsewhere it is left whole."""
+    if not sys.stdout.isatty():
+        return line
+    return clean_line(line, os.get_terminal_size(sys.stdout.fileno()).columns or len(line))
 
 
 def _lines(rows: list[ConversationRow]) -> list[str]:

@@ -6,14 +6,18 @@ from argparse import Namespace
 from functools import partial
 
 from vaala.cli.data import open_reader
-from vaala.cli.exits import DONE
+from vaala.cli.exits import DONE, USAGE, CommandFailed
 from vaala.cli.failures import run_program
 from vaala.cli.listing import limit_of
 from vaala.cli.people import local_time, short_ids, title_of
 from vaala.cli.standard import say
 from vaala.dao.pages import SearchResult
+from vaala.dao.reader import Reader
 from vaala.tools.text import clean_line
 from vaala_protocol.base import encode
+
+PAGES_MAX = 50
+"""How many pages of hits are looked through: one conversation may have very many."""
 
 
 def main(arguments: Namespace) -> int:
@@ -22,16 +26,33 @@ def main(arguments: Namespace) -> int:
 
 async def _search(arguments: Namespace) -> int:
     text = " ".join(arguments.text)
+    if not text.strip():
+        raise CommandFailed("nothing to search for: give the words that must occur", USAGE)
+    limit = limit_of(arguments)
     async with open_reader(arguments) as reader:
-        page = await reader.search(text, None, limit_of(arguments))
+        results = await _best(reader, text, limit)
     if arguments.json:
-        for result in page.results:
+        for result in results:
             say(_json(result))
-    elif page.results:
-        say("\n".join(_lines(page.results)))
+    elif results:
+        say("\n".join(_lines(results)))
     else:
         say(f"nothing found for {clean_line(text, 80)!r}")
     return DONE
+
+
+async def _best(reader: Reader, text: str, limit: int) -> list[SearchResult]:
+    """Return the best hit of each conversation, at most ``limit`` of them, best first."""
+    found: dict[str, SearchResult] = {}
+    cursor: str | None = None
+    for _ in range(PAGES_MAX):
+        page = await reader.search(text, cursor, limit)
+        for result in page.results:
+            found.setdefault(result.conversation.id, result)
+        cursor = page.cursor
+        if cursor is None or len(found) >= limit:
+            break
+    return list(found.values())[:limit]
 
 
 def _json(result: SearchResult) -> str:
@@ -43,8 +64,8 @@ def _json(result: SearchResult) -> str:
     return encode(fields).decode()
 
 
-def _lines(results: tuple[SearchResult, ...]) -> list[str]:
-    short = short_ids(list(dict.fromkeys(result.conversation.id for result in results)))
+def _lines(results: list[SearchResult]) -> list[str]:
+    short = short_ids([result.conversation.id for result in results])
     lines: list[str] = []
     for result in results:
         info = result.conversation

@@ -27,7 +27,7 @@ class TextView:
         self._one_screen = _same_file(sys.stdout.fileno(), sys.stderr.fileno())
         self._began = False
         self._messages: set[str] = set()
-        self._answer = AnswerText(self._put_answer)
+        self._answer = AnswerText(self._put_answer, self._begins_again)
         self._notes = Notes(self._put_note, dim=wants_dim())
 
     def update(self, update: Update) -> None:
@@ -90,6 +90,9 @@ class TextView:
     def _put_answer(self, text: str) -> None:
         # What a model says is data: on a terminal it must not move the cursor or set the title.
         self._output.put(STDOUT, clean(text) if self._on_terminal else text)
+
+    def _begins_again(self) -> None:
+        self.note("the model was asked again and says something else: the answer begins again")
 
     def _put_note(self, line: str) -> None:
         if self._one_screen and not self._answer.at_line_start:

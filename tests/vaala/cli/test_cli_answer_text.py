@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -66,6 +67,41 @@ def test_a_message_that_is_taken_back_is_followed_by_its_second_try() -> None:
     answer.void("try1")
     answer.more("try2", 0, "Whole.")
     assert "".join(put) == "Half a sen\n\nWhole."
+
+
+@pytest.mark.parametrize(
+    ("pieces", "shown"),
+    [
+        (["Half a sentence."], "Half a sentence."),
+        (["Ha", "lf a", " sen", "tence."], "Half a sentence."),
+        (["Half a sen"], "Half a sen"),
+        (["Half", " an hour."], "Half a sen<again>\n\nHalf an hour."),
+        (["Half"], "Half a sen<again>\n\nHalf"),
+        (["Whole."], "Half a sen<again>\n\nWhole."),
+    ],
+)
+def test_a_second_try_does_not_repeat_what_was_shown(pieces: list[str], shown: str) -> None:
+    put: list[str] = []
+    answer = AnswerText(put.append, lambda: put.append("<again>"))
+    answer.more("try1", 0, "Half a sen")
+    answer.void("try1")
+    place = 0
+    for piece in pieces:
+        answer.more("try2", place, piece)
+        place += len(piece)
+    answer.more("next", 0, "More.")
+    answer.end()
+    assert "".join(put) == f"{shown}\n\nMore.\n"
+
+
+def test_a_second_try_that_is_the_last_message_is_whole() -> None:
+    put: list[str] = []
+    answer = AnswerText(put.append, lambda: put.append("<again>"))
+    answer.more("try1", 0, "Half a sen")
+    answer.void("try1")
+    answer.more("try2", 0, "Half")
+    answer.end()
+    assert "".join(put) == "Half a sen<again>\n\nHalf\n"
 
 
 def test_a_line_of_something_else_between_messages_leaves_one_blank_line() -> None:

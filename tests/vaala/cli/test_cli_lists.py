@@ -66,8 +66,8 @@ def test_list_as_json(vaala: Vaala, talk: Talk, isolated: Path) -> None:
 def test_list_takes_a_limit_and_a_directory(vaala: Vaala, talk: Talk, tmp_path: Path) -> None:
     for number in range(3):
         talk(f"number {number}")
-    shown = vaala("list", "--limit", "2").out
-    assert (shown.count("number"), "(the newest 2; more with --limit)" in shown) == (2, True)
+    done = vaala("list", "--limit", "2")
+    assert (done.out.count("number"), done.err) == (2, "(the newest 2; more with --limit)\n")
     assert "no conversations in" in vaala("list", "--cwd", str(tmp_path)).out
 
 
@@ -226,3 +226,19 @@ def test_reading_a_data_directory_that_is_none(vaala: Vaala, words: list[str]) -
     Path("file").write_text("no directory")
     done = vaala(*words, "--data-dir", "file")
     assert (done.code, "file cannot be used: it is no directory" in done.err) == (4, True)
+
+
+def test_search_shows_each_conversation_once(vaala: Vaala, script: Any) -> None:
+    model = script("  - say: an apple, apple and apple\n")
+    Path("prompts").write_text("an apple\nmore apple\n")
+    for _ in range(3):
+        vaala("run", "-m", model, "--prompts", "prompts")
+    rows = vaala("search", "apple", "--json").lines
+    assert len({row["conversation"]["id"] for row in rows}) == len(rows) == 3
+    assert len(vaala("search", "apple", "--json", "--limit", "2").lines) == 2
+
+
+@pytest.mark.parametrize("text", ["", "  "])
+def test_a_search_for_nothing_is_wrong_usage(vaala: Vaala, text: str) -> None:
+    done = vaala("search", text)
+    assert (done.code, "give the words" in done.err) == (2, True)

@@ -111,6 +111,13 @@ def test_a_command_that_was_rejected_can_be_allowed_by_pasting(
     assert done.err.endswith("(needs --allow 'exec_command(echo hey)' or --mode full)\n")
 
 
+def test_an_answer_that_broke_off_is_not_shown_twice(vaala: Vaala, script: Script) -> None:
+    cut = "{kind: network, message: gone, retryable: true, times: 1}"
+    done = vaala("run", "-m", script(f"  - {{say: One two., cut: {cut}}}\n"), "go")
+    assert (done.code, done.out) == (0, "One two.\n")
+    assert "gone; again in" in done.err
+
+
 def test_an_answer_without_text_says_so(vaala: Vaala, script: Script) -> None:
     done = vaala("run", "--model", script('  - say: ""\n'), "go")
     assert (done.code, done.out) == (0, "")

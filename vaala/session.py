@@ -25,6 +25,7 @@ from vaala.changes import (
 from vaala.checks import checked_settings
 from vaala.children import Children
 from vaala.command_news import CommandNews
+from vaala.dao.entries import ROOT_STREAM
 from vaala.dao.session_log import SessionLog
 from vaala.dao.state import SessionState
 from vaala.definitions import Surroundings
@@ -108,7 +109,8 @@ class Session(Actor):
 
     @property
     def info(self) -> SessionInfo:
-        return self.state.info
+        info = self.state.info
+        return replace(info, parent=self.around.log.id) if info.parent == ROOT_STREAM else info
 
     @staticmethod
     @asynccontextmanager
@@ -429,10 +431,7 @@ class Session(Actor):
             await self._write(inputs.taken_back(self.state, session_id), keep=True)
 
     async def settled(self) -> requests.TurnResult:
-        """Wait until the session is at rest; return how its last turn ended.
-
-        Cancel: only stops waiting. Raises `BadRequest` when no turn has ever run.
-        """
+        """Wait for rest; return how the last turn ended. Cancel: only stops waiting."""
         while not self.at_rest:
             if self._ended:
                 raise Stopping(f"{self} was closed before its work ended")

@@ -12,6 +12,7 @@ from vaala.dao.entries import (
     FORMAT_MAJOR,
     FORMAT_MINOR,
     METADATA_STREAM,
+    ROOT_STREAM,
     Entry,
     format_entry,
 )
@@ -105,8 +106,14 @@ class ConversationLog:
         return session
 
     async def create_session(self, info: SessionInfo) -> SessionLog:
-        """Make the stream of a child session with its header; durable on return."""
+        """Make the stream of a child session with its header; durable on return.
+
+        A parent that is the root session is written by its stream's name: no entry holds the id
+        of its conversation, so that a copied directory is whole.
+        """
         session = SessionLog(self._home, info.id)
+        if info.parent == self.id:
+            info = msgspec.structs.replace(info, parent=ROOT_STREAM)
         await session.begin(info)
         return session
 

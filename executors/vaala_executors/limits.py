@@ -9,9 +9,6 @@ DRAIN_SECONDS = 0.25
 START_REQUEST_BYTES_MAX = 8 * 1024 * 1024
 """Arguments and environment of one command; Linux refuses far less at exec (a quarter of the
 stack limit, 2 MiB by default)."""
-START_SECONDS_MAX = 30.0
-"""Until a command must run. Only a directory or program on a device that does not answer, or a
-supervisor that somebody has stopped, takes longer."""
 END_SECONDS = 6.0
 """Until `Process.end` acts by itself: the supervisor needs at most 3 s, for grace and KILL, and a
 loaded machine may be late."""

@@ -13,12 +13,7 @@ from termios import tcsetwinsize
 import trio
 
 from vaala_executors.errors import StartFailed
-from vaala_executors.limits import (
-    PTY_COLUMNS,
-    PTY_ROWS,
-    START_REQUEST_BYTES_MAX,
-    START_SECONDS_MAX,
-)
+from vaala_executors.limits import PTY_COLUMNS, PTY_ROWS, START_REQUEST_BYTES_MAX
 from vaala_executors.local.environment import base_environment, command_environment
 from vaala_executors.local.marker import NAME, runtime_marker
 from vaala_executors.local.process import LocalProcess, Streams
@@ -52,12 +47,16 @@ class Starter:
 
     @asynccontextmanager
     async def start(self, command: Command, directory: str) -> AsyncGenerator[LocalProcess]:
-        """Run a command in ``directory`` (absolute); see `Workspace.start`."""
+        """Run a command in ``directory`` (absolute); see `Workspace.start`.
+
+        Waits until it runs or is refused, or until a cancel: a directory or program on a device
+        that does not answer has no deadline of its own.
+        """
         argv = self._argv(command)
         environ = command_environment(self._base, command.env, directory=directory, pty=command.pty)
         marker = f"{self._runtime}.{next(self._numbers)}"
         request = _request(argv, directory, environ | {NAME: marker}, command)
-        process = await self._run_in_time(request, command, marker)
+        process = await self._run(request, command, marker)
         try:
             yield process
         finally:
@@ -67,14 +66,6 @@ class Starter:
         if bool(command.argv) == (command.shell is not None):
             raise ValueError("a command has either argv or shell")
         return command.argv if command.shell is None else (*self._shell, command.shell)
-
-    async def _run_in_time(self, request: Request, command: Command, marker: str) -> LocalProcess:
-        with trio.move_on_after(START_SECONDS_MAX):
-            return await self._run(request, command, marker)
-        raise StartFailed(
-            f"{os.fsdecode(request.argv[0])!r} did not start within {START_SECONDS_MAX:g} s: does "
-            f"the device of {os.fsdecode(request.cwd)!r} answer?"
-        )
 
     async def _run(self, request: Request, command: Command, marker: str) -> LocalProcess:
         with ExitStack() as on_failure:

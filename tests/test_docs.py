@@ -27,6 +27,7 @@ from vaala.config.schema import (
 )
 from vaala.testing import ScriptedModel, chat_server
 from vaala.testing.provider_chat import text
+from vaala.tools.builtin import builtin_tools
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "vaala" / "docs"
@@ -184,6 +185,11 @@ def test_every_exit_code_is_documented() -> None:
 def test_every_key_of_the_configuration_is_documented(section: type[BaseModel]) -> None:
     page = (DOCS / "configuration.md").read_text("utf-8")
     assert [key for key in section.model_fields if f"`{key}`" not in page] == []
+
+
+def test_the_tools_are_documented() -> None:
+    page = (DOCS / "configuration.md").read_text("utf-8").partition("The tools that there are")[2]
+    assert tuple(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)) == builtin_tools().names
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)

@@ -8,7 +8,7 @@ import pytest
 
 PUBLIC = {
     "vaala": """
-        AgentDefinition Allow Ask Budgets ConversationHandle Deny Model ModelFailure
+        AgentDefinition Allow ApprovalOption Ask Budgets ConversationHandle Deny Model ModelFailure
         PermissionGate PermissionRequest Provider Runtime Settings Tool ToolContext ToolFailure
         ToolResult TurnResult open_models open_runtime open_store tool
     """,

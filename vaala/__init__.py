@@ -25,11 +25,13 @@ if TYPE_CHECKING:
     from vaala.runtime import Runtime
     from vaala.tools.base import Tool, ToolContext, ToolFailure, ToolResult
     from vaala.tools.function import tool
+    from vaala_protocol.items import ApprovalOption
     from vaala_protocol.settings import Settings
 
 _HOMES = {
     "AgentDefinition": "vaala.agent.definition",
     "Allow": "vaala.permissions.base",
+    "ApprovalOption": "vaala_protocol.items",
     "Ask": "vaala.permissions.base",
     "Budgets": "vaala.agent.definition",
     "ConversationHandle": "vaala.handle",
@@ -55,6 +57,7 @@ _HOMES = {
 __all__ = [
     "AgentDefinition",
     "Allow",
+    "ApprovalOption",
     "Ask",
     "Budgets",
     "ConversationHandle",
@@ -84,3 +87,7 @@ def __getattr__(name: str) -> Any:
     value = getattr(import_module(_HOMES[name]), name)
     globals()[name] = value
     return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

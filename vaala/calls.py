@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import trio
 from msgspec import Struct
@@ -117,7 +117,11 @@ class CallRunner:
             grants=state.head.grants,
         )
         try:
-            return await self._session.around.definitions.gate.decide(request)
+            # A gate is the embedder's code, and that need not be typed.
+            decision: Any = await self._session.around.definitions.gate.decide(request)
+            if not isinstance(decision, Allow | Deny | Ask):
+                raise TypeError(f"decide returned {decision!r}, not Allow, Deny or Ask")
+            return decision
         except Exception as error:
             log.exception("the permission gate failed on %s", call.name)
             return Deny(f"The permission gate failed, so nothing is allowed: {error!r}")

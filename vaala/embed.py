@@ -6,6 +6,8 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequen
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, TypeAlias
 
+import trio
+
 from vaala.agent.definition import AgentDefinition
 from vaala.dao.opening import open_memory_store
 from vaala.dao.store import Store
@@ -36,12 +38,13 @@ class GivenModels(Models):
 
     async def resolve(self, name: str | None) -> tuple[Model, str]:
         """See `Models.resolve`."""
-        if name is None and self._models:
+        if not self._models:
+            raise BadRequest("no model: pass models= to open_runtime")
+        if name is None:
             return next(iter(self._models.values())), "the first model given"
         if name in self._models:
             return self._models[name], "chosen by name"
-        known = ", ".join(self._models) or "none; pass models= to open_runtime"
-        raise BadRequest(f"no model {name or 'was given'!r}; there are: {known}")
+        raise BadRequest(f"no model {name!r}; there are: {', '.join(self._models)}")
 
 
 @asynccontextmanager
@@ -61,8 +64,12 @@ async def open_runtime(
     ``tools`` come in addition to the built-in ones: plain async functions with type hints and a
     docstring, or `Tool` objects. ``gate`` decides what calls may do; by default the mode of the
     session does (`ask`). No sockets, no globals, no signal handlers. On leaving, running turns are
-    interrupted and everything is written down.
+    interrupted and everything is written down. Raises RuntimeError outside of trio.
     """
+    if not trio.lowlevel.in_trio_run():
+        raise RuntimeError(
+            "vaala runs on trio: open the runtime inside trio.run(main), not asyncio.run(main)"
+        )
     async with AsyncExitStack() as stack:
         store = storage
         if store is None:

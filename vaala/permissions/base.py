@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, cast
 
 from msgspec import Struct
 
@@ -49,8 +49,19 @@ class Deny(Struct, frozen=True):
 
 
 class Ask(Struct, frozen=True):
+    """A person decides between ``options``, at least one; ``reason`` says why they are asked."""
+
     options: tuple[ApprovalOption, ...]
     reason: str = ""
+
+    def __post_init__(self) -> None:
+        """Raise TypeError for what no person could answer."""
+        given: Any = self.options  # callers need not use a type checker
+        if not isinstance(given, tuple) or not given:
+            raise TypeError(f"Ask needs a tuple of at least one ApprovalOption, not {given!r}")
+        wrong = [one for one in cast("tuple[Any, ...]", given) if type(one) is not ApprovalOption]
+        if wrong:
+            raise TypeError(f"Ask needs options that are ApprovalOption, not {wrong[0]!r}")
 
 
 Decision: TypeAlias = Allow | Deny | Ask

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
 
@@ -59,7 +59,8 @@ class Ask(Struct, frozen=True):
         given: Any = self.options  # callers need not use a type checker
         if not isinstance(given, tuple) or not given:
             raise TypeError(f"Ask needs a tuple of at least one ApprovalOption, not {given!r}")
-        wrong = [one for one in cast("tuple[Any, ...]", given) if type(one) is not ApprovalOption]
+        options: tuple[Any, ...] = given
+        wrong = [one for one in options if type(one) is not ApprovalOption]
         if wrong:
             raise TypeError(f"Ask needs options that are ApprovalOption, not {wrong[0]!r}")
 

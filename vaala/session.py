@@ -25,7 +25,6 @@ from vaala.changes import (
 from vaala.checks import checked_settings
 from vaala.children import Children
 from vaala.command_news import CommandNews
-from vaala.dao.entries import ROOT_STREAM
 from vaala.dao.session_log import SessionLog
 from vaala.dao.state import SessionState
 from vaala.definitions import Surroundings
@@ -109,8 +108,7 @@ class Session(Actor):
 
     @property
     def info(self) -> SessionInfo:
-        info = self.state.info
-        return replace(info, parent=self.around.log.id) if info.parent == ROOT_STREAM else info
+        return self.log.info
 
     @staticmethod
     @asynccontextmanager

@@ -8,6 +8,7 @@ stream, so ``sessionId`` is left out there and filled in when an item is read (`
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, Literal, TypeAlias
 
 from vaala_protocol.base import Malformed, Value, from_json, to_json
@@ -260,15 +261,18 @@ def encode_item(item: Item) -> dict[str, Any]:
 def decode_item(fields: Mapping[str, Any], session_id: str) -> Item:
     """Build an item from its stored JSON, whole; raises `Malformed`.
 
-    A kind that this version does not know becomes an `UnknownItem` that keeps every field.
+    What this version does not know, a kind or what stands inside an item of a known kind (a
+    state, a content block), was written by a newer one: it becomes an `UnknownItem`, which keeps
+    every field.
     """
     kind = fields.get("kind")
     if not isinstance(kind, str):
         raise Malformed("an item without a kind")
     known = _KINDS.get(kind)
     if known is not None:
-        item: Item = from_json({**fields, "sessionId": session_id}, known)
-        return item
+        with suppress(Malformed):
+            item: Item = from_json({**fields, "sessionId": session_id}, known)
+            return item
     head = {name: fields[name] for name in _HEAD if name in fields}
     return from_json(
         {**head, "sessionId": session_id, "kind": "unknown",

@@ -6,9 +6,12 @@ from collections import deque
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
 from vaala.dao.entries import (
     FORMAT_MAJOR,
     FORMAT_MINOR,
+    ROOT_STREAM,
     Entry,
     format_entry,
     origin_entry,
@@ -66,6 +69,12 @@ class SessionLog:
         self._damage: tuple[Damage, ...] = ()
         self.session_id = session_id
         self.state = SessionState(session_id)
+
+    @property
+    def info(self) -> SessionInfo:
+        """The session as clients see it, its parent by id."""
+        info = self.state.info
+        return replace(info, parent=self._home.path) if info.parent == ROOT_STREAM else info
 
     @property
     def seq(self) -> int:

@@ -88,7 +88,7 @@ async def test_child_sessions_have_streams_of_their_own(memory_store: Store) -> 
     await say(child, "work")
     assert await log.session_ids() == (log.id, "child-1")
     again = await log.open_session("child-1")
-    assert again.state.info == info
+    assert again.info == info
     assert again.state == child.state
     with pytest.raises(Conflict):
         await log.create_session(info)

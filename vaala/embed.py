@@ -13,6 +13,7 @@ from vaala.dao.opening import open_memory_store
 from vaala.dao.store import Store
 from vaala.definitions import Definitions
 from vaala.models.base import Model, Models
+from vaala.models.choose import KEY_VARIABLES
 from vaala.permissions.base import PermissionGate
 from vaala.permissions.policy import ModeGate
 from vaala.runtime import Runtime
@@ -75,7 +76,8 @@ async def open_runtime(
         if store is None:
             store = await stack.enter_async_context(open_memory_store())
         if executors is None:
-            executors = {"local": await stack.enter_async_context(LocalExecutor())}
+            local = LocalExecutor(strip=KEY_VARIABLES)
+            executors = {"local": await stack.enter_async_context(local)}
         own = [one if isinstance(one, Tool) else function_tool(one) for one in tools]
         definitions = Definitions(
             agents=agents or {"default": AgentDefinition("default", _INSTRUCTIONS)},

@@ -15,7 +15,7 @@ from vaala.cli.guess import did_you_mean
 from vaala.config import Config, config_directory, load_config
 from vaala.embed import open_runtime
 from vaala.models.base import Models
-from vaala.models.choose import KEY_ORDER
+from vaala.models.choose import KEY_VARIABLES
 from vaala.models.set import open_models
 from vaala.permissions.policy import ModeGate
 from vaala.permissions.rules import parse_rules
@@ -73,5 +73,4 @@ async def open_user(
 
 def secret_variables(config: Config) -> tuple[str, ...]:
     """Return the variables of keys: a command of an agent must not be able to read them."""
-    keys = (name for name in KEY_ORDER if name.endswith("_API_KEY"))
-    return (*keys, *config.key_variables)
+    return (*KEY_VARIABLES, *config.key_variables)

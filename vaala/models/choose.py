@@ -33,6 +33,8 @@ KEY_ORDER = (
     "GOOGLE_API_KEY",
     "OPENROUTER_API_KEY",
 )
+KEY_VARIABLES = tuple(name for name in KEY_ORDER if name.endswith("_API_KEY"))
+"""What commands of an agent must not be able to read."""
 
 
 class Found(Struct, frozen=True):

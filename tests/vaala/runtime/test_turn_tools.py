@@ -304,3 +304,15 @@ async def test_a_long_turn_writes_checkpoints_between_its_steps(tmp_path: Path) 
         again = await session.around.log.open_session(session.id)
         assert again.state.head == whole.head
         assert not again.checkpoint_due
+
+
+async def test_commands_do_not_see_the_keys_of_models(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    model = script({"call": [call("exec_command", command="env")]}, {"say": "done"})
+    async with conversation(model, tmp_path) as (_, talk):
+        await talk.run("go")
+        (command,) = await calls(talk)
+    assert "PATH=" in text_of(command.result)
+    assert "sk-secret" not in text_of(command.result)

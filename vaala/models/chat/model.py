@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
@@ -80,6 +79,8 @@ class ChatClient:
             return failure
         if model in known:
             return failure
+        import difflib  # only where a model is unknown
+
         close = difflib.get_close_matches(model, known, n=3, cutoff=0.5) or known[:3]
         meant = ", ".join(f"{self.provider.name}/{name}" for name in close)
         text = f"{failure.message}; did you mean {meant}?"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from keyword import iskeyword
 from typing import Literal, NamedTuple, TypeAlias
 
-Complete: TypeAlias = Literal["", "file", "directory"]
+Complete: TypeAlias = Literal["", "file", "directory", "conversation", "agent"]
 
 VERSION_OPTIONS = ("--version", "-V")
 HELP_OPTIONS = ("--help", "-h")
@@ -59,7 +59,8 @@ DATA_DIR = Option(
 )  # fmt: skip
 JSON = Option("--json", "print JSON instead of text for people")
 LIMIT = Option("--limit", "show at most this many (default 20)", metavar="N")
-ID = Argument("ID", "a conversation's id, or the beginning of one that no other has")
+ID = Argument("ID", "a conversation's id, or the beginning of one that no other has",
+              complete="conversation")  # fmt: skip
 YES = Option("--yes", "do not ask", short="-y")
 
 RUN = Command(
@@ -72,15 +73,16 @@ RUN = Command(
     options=(
         Option("--model", "the model, as PROVIDER/MODEL, scripted, or scripted:FILE", "MODEL",
                short="-m"),
-        Option("--agent", "the agent that does the work (default: default)", "NAME", short="-a"),
+        Option("--agent", "the agent that does the work (default: default)", "NAME", short="-a",
+               complete="agent"),
         Option("--cwd", "the directory to work in (default: this one)", "DIR", short="-C",
                complete="directory"),
-        Option("--mode", "what runs without asking", "MODE",
+        Option("--mode", "what runs without asking (default: the agent's, else ask)", "MODE",
                choices=("read-only", "ask", "auto-edit", "full")),
         Option("--allow", "allow a tool, or one exact call of it, as in "
                "'exec_command(make test)'; may be given again", "RULE", repeat=True),
         Option("--continue", "go on with the newest conversation of the directory", short="-c"),
-        Option("--conversation", "go on with this conversation", "ID"),
+        Option("--conversation", "go on with this conversation", "ID", complete="conversation"),
         Option("--prompts", "run the prompts of a file one after the other; lines of --- stand "
                "between them, without any such line each line is a prompt", "FILE",
                complete="file"),
@@ -88,9 +90,11 @@ RUN = Command(
         DATA_DIR,
     ),
     more=(
-        "Without PROMPT and --prompts the prompt is read from stdin.\n"
+        "Without PROMPT and --prompts the prompt is read from stdin, if that is no terminal.\n"
+        "Nothing behind -- is taken for an option.\n"
         "Exit code: 0 done, 1 failed, 2 wrong usage, 3 refused or a limit was reached,\n"
-        "4 cannot start or reach what is needed, 130 interrupted."
+        "4 cannot start or reach what is needed, 130 interrupted (128 and the number of another\n"
+        "signal), 141 nobody reads stdout."
     ),
 )  # fmt: skip
 

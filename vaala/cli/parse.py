@@ -38,6 +38,9 @@ class _Parser(argparse.ArgumentParser):
 
 def unknown_command(word: str) -> CommandFailed:
     guess = did_you_mean(word, [command.name for command in COMMANDS])
+    if " " in word.strip() and not word.startswith("-"):
+        shown = word if len(word) <= 60 else f"{word[:60]}…"
+        return CommandFailed(f'a prompt needs a command: vaala run "{shown}"', USAGE)
     return CommandFailed(f"unknown command {word!r}{guess}; see `vaala --help`", USAGE)
 
 

@@ -66,6 +66,7 @@ def test_the_name_alone_on_a_terminal() -> None:
     ("words", "complaint"),
     [
         (["lst"], "unknown command 'lst' (did you mean list?); see `vaala --help`"),
+        (["what is this"], 'a prompt needs a command: vaala run "what is this"'),
         (["zzz"], "unknown command 'zzz'; see `vaala --help`"),
         (["--verbose"], "unknown command '--verbose'"),
         (["show"], "the following arguments are required: ID; see `vaala show --help`"),

@@ -167,6 +167,13 @@ async def test_a_snippet_is_cut_between_characters(index: SearchIndex) -> None:
     assert before.replace(family, "") == after.replace(family, "") == ""
 
 
+async def test_a_snippet_begins_with_a_whole_word(index: SearchIndex) -> None:
+    await index.put([doc("1", "extraordinary " * 60 + "match " + "extraordinary " * 60)])
+    [hit] = await hits(index, "match")
+    assert hit.snippet.startswith("extraordinary ")
+    assert "match" in hit.snippet
+
+
 async def test_better_matches_come_first(index: SearchIndex) -> None:
     await index.put(
         [

@@ -11,6 +11,8 @@ from vaala_storage.text.fold import fold_traced
 from vaala_storage.text.limits import SNIPPET_CHARS_MAX, SNIPPET_LEAD_CHARS
 from vaala_storage.text.query import Word
 
+WORD_CUT_CHARS_MAX = 20
+"""A longer rest of a word is shown: in some scripts no space comes for long."""
 _ZERO_WIDTH_JOINER = "\u200d"
 
 
@@ -45,6 +47,9 @@ def snippet(text: str, place: int) -> str:
         start += 1
     while end > place and not _is_border(text, end):
         end -= 1
+    if start > 0 and not text[start - 1].isspace():
+        # Begin with a whole word, where one begins before the match.
+        start = text.find(" ", start, min(place, start + WORD_CUT_CHARS_MAX)) + 1 or start
     return text[start:end]
 
 

@@ -39,6 +39,9 @@ class IndexFeed(Protocol):
     def stale(self, conversation_id: str) -> None:
         """The row may be behind the streams: bring it up to date from them."""
 
+    def unsettled(self, conversation_id: str) -> None:
+        """An append has no known outcome: its mark stays, so that the next start looks."""
+
     def closed(self, conversation_id: str) -> None:
         """The conversation was closed cleanly: bring its row up to date, then clear its mark."""
 
@@ -69,7 +72,6 @@ class Home:
         "_lock",
         "_marked",
         "_shared",
-        "_unsettled",
         "ephemeral",
         "first_words",
         "indexed_seq",
@@ -85,8 +87,6 @@ class Home:
         self._shared = shared
         self._lock = trio.Lock()
         self._marked = False
-        self._unsettled: set[str] = set()
-        """Streams with an append of unknown outcome that nobody has come back to yet."""
         self.path = path
         self.origin = origin
         self.staged = staged
@@ -134,7 +134,7 @@ class Home:
                 await self._mark()
                 last = await self.log.append(self.path, stream, entries, expected=expected)
         except (StreamBroken, trio.Cancelled):
-            self._unsettled.add(stream)
+            self._shared.index.unsettled(self.path)
             raise
         self._note(stream, expected + 1, entries)
         return last
@@ -148,7 +148,6 @@ class Home:
         if self.staged:
             return await self.log.last(self.path, stream), ()
         last, damage = await self.log.recover(self.path, stream)
-        self._unsettled.discard(stream)
         self._shared.index.stale(self.path)
         return last, damage
 
@@ -169,8 +168,7 @@ class Home:
     async def close(self) -> None:
         """Let go of what storage keeps for the path; an empty staged conversation is gone."""
         if not self.staged:
-            # What is unsettled is read at the next start, which the mark makes look for it.
-            if self._marked and not self._unsettled:
+            if self._marked:
                 self._shared.index.closed(self.path)
             await self._shared.log.release(self.path)
         elif not self.ephemeral:

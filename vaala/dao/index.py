@@ -44,6 +44,7 @@ class Index:
         self._pending: dict[str, Pending] = {}
         self._pending_bytes = 0
         self._closed: set[str] = set()
+        self._unsettled: set[str] = set()
         self._wanted_marks: set[str] = set()
         self._writing = trio.Lock()
         self._marking = trio.Lock()
@@ -86,7 +87,14 @@ class Index:
         self._let_go(self._pending.setdefault(conversation_id, Pending()))
         self._wake.set()
 
+    def unsettled(self, conversation_id: str) -> None:
+        self._unsettled.add(conversation_id)
+
     def closed(self, conversation_id: str) -> None:
+        if conversation_id in self._unsettled:
+            self.live.discard(conversation_id)
+            self.stale(conversation_id)
+            return
         self._closed.add(conversation_id)
         self._wake.set()
 
@@ -99,6 +107,7 @@ class Index:
     def forget(self, conversation_id: str) -> None:
         """A conversation is gone: its row follows."""
         self._closed.discard(conversation_id)
+        self._unsettled.discard(conversation_id)
         self.live.discard(conversation_id)
         self.stale(conversation_id)
 

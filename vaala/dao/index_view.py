@@ -25,6 +25,9 @@ class IndexView:
     def stale(self, conversation_id: str) -> None:
         pass
 
+    def unsettled(self, conversation_id: str) -> None:
+        pass
+
     def closed(self, conversation_id: str) -> None:
         pass
 

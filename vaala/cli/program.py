@@ -6,10 +6,14 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from vaala.cli.commands import HELP_OPTIONS, VERSION_OPTIONS, find
+from vaala.cli.commands import HELP_OPTIONS, VERSION_OPTIONS, Command, find
 from vaala.cli.exits import DONE, INTERRUPTED, READER_GONE, USAGE, CommandFailed
 from vaala.cli.standard import aside, drop, flush, say
+
+if TYPE_CHECKING:
+    from argparse import Namespace
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -63,18 +67,32 @@ def _help(words: Sequence[str]) -> int:
 
 
 def _command(name: str, words: Sequence[str]) -> int:
-    from vaala.cli.parse import parse, unknown_command
+    from vaala.cli.parse import unknown_command
 
     command = find(name)
     try:
         if command is None:
             raise unknown_command(name)
-        arguments = parse(command, words)
+        arguments = _parsed(command, words)
         module, _, function = command.entry.partition(":")
         code: int = getattr(importlib.import_module(module), function)(arguments)
         return code
     except SystemExit as end:  # argparse ends so after it has printed help
         return end.code if isinstance(end.code, int) else USAGE
+
+
+def _parsed(command: Command, words: Sequence[str]) -> Namespace:
+    """Parse; whoever reads the JSON of a run reads there too that it could not begin."""
+    from vaala.cli.parse import parse
+
+    try:
+        return parse(command, words)
+    except CommandFailed as error:
+        if command.name == "run" and "--json" in words and "--" not in words:
+            from vaala.cli.json_view import error_line
+
+            say(error_line(error.message, error.code))
+        raise
 
 
 def _open_standard_files() -> None:

@@ -72,3 +72,10 @@ def test_each_item_with_private_data_is_shown_without_it() -> None:
     for item in items:
         assert "private" in decode(encode(item))
         assert "private" not in decode(encode(public_item(item)))
+
+
+def test_wrong_usage_is_told_in_json_too(vaala: Any) -> None:
+    done = vaala("run", "--json", "--mode", "fast", "x")
+    assert done.code == 2
+    ((error,),) = [line.values() for line in done.lines]
+    assert (error["exitCode"], "invalid choice: 'fast'" in error["message"]) == (2, True)

@@ -80,6 +80,9 @@ class _NoIndex:
     def stale(self, conversation_id: str) -> None:
         """Nothing is listed here."""
 
+    def unsettled(self, conversation_id: str) -> None:
+        """Nothing is listed here."""
+
     def closed(self, conversation_id: str) -> None:
         """Nothing is listed here."""
 

@@ -8,7 +8,7 @@ import multiprocessing
 import sys
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +16,8 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT)]
 
 from tests.simulation.story import tell  # noqa: E402 # the path above comes first
+
+TELL_EVERY = 500
 
 
 @dataclass
@@ -53,19 +55,23 @@ def main() -> int:
     first, count = (given.seed, 1) if given.seed is not None else (given.first, given.seeds)
     logging.getLogger("vaala").propagate = False
     logging.getLogger("vaala").addHandler(logging.NullHandler())
-    began, failed = time.monotonic(), 0
+    began = time.monotonic()
     done: list[Outcome] = []
     for one in outcomes(range(first, first + count), given.jobs):
         done.append(one)
         if one.failure:
-            failed += 1
             print(f"seed {one.seed}:\n{one.failure}", flush=True)
-    print(
+        if len(done) % TELL_EVERY == 0 or len(done) == count:
+            print(summary(done, time.monotonic() - began), flush=True)
+    return 1 if any(one.failure for one in done) else 0
+
+
+def summary(done: Sequence[Outcome], seconds: float) -> str:
+    return (
         f"{len(done)} seeds, {sum(one.lives for one in done)} runtimes, "
         f"{sum(one.crashes for one in done)} crashes, {sum(one.ops for one in done)} operations "
-        f"of clients, {failed} failed, {time.monotonic() - began:.0f} s"
+        f"of clients, {sum(bool(one.failure) for one in done)} failed, {seconds:.0f} s"
     )
-    return 1 if failed else 0
 
 
 if __name__ == "__main__":

@@ -121,5 +121,6 @@ async def test_unreadable_files_are_counted(starter: Starter, tmp_path: Path) ->
 async def test_search_that_breaks_off_says_why(starter: Starter, tmp_path: Path) -> None:
     (tmp_path / "f").write_text("y" * 900_000)
     limits = LIMITS._replace(memory_bytes=1 << 20)
-    with pytest.raises(FileFailed, match=r"the search broke off.*MemoryError"):
+    # What is left to say without memory differs between versions of Python.
+    with pytest.raises(FileFailed, match=r"the search broke off \(exit 1, signal None\): \w"):
         await search(starter, tmp_path, SearchQuery("x"), limits)

@@ -316,3 +316,18 @@ async def test_commands_do_not_see_the_keys_of_models(
         (command,) = await calls(talk)
     assert "PATH=" in text_of(command.result)
     assert "sk-secret" not in text_of(command.result)
+
+
+async def test_budget_of_tokens(tmp_path: Path) -> None:
+    async def ok() -> str:
+        """Succeed."""
+        return "ok"
+
+    budgets = vaala.Budgets(tokens_max=250)
+    agents = {"default": vaala.AgentDefinition("default", "Work.", budgets=budgets)}
+    spend = {"call": [call("ok")], "usage": {"input": 90, "output": 10}}
+    model = script({"repeat": 50, "steps": [spend]})
+    async with conversation(model, tmp_path, tools=[ok], agents=agents) as (_, talk):
+        result = await talk.run("go")
+    assert (result.turn.stop_reason, result.turn.steps) == ("budget", 3)
+    assert "300 tokens" in result.turn.message

@@ -15,7 +15,7 @@ from vaala.table import Table
 from vaala.tools.base import ToolFailure
 from vaala_protocol.calls import AgentDetails
 from vaala_protocol.content import TextContent
-from vaala_protocol.errors import BadRequest, NotFound, Refused, Stopping, TimedOut
+from vaala_protocol.errors import BadRequest, NotDurable, NotFound, Refused, Stopping, TimedOut
 from vaala_protocol.events import SessionClosed
 from vaala_protocol.ids import new_id
 from vaala_protocol.settings import Settings
@@ -160,7 +160,12 @@ class CallAgents:
                 child.interrupt()
         except (Stopping, TimedOut) as unknown:
             raise ToolFailure(f"The agent may not have been started: {unknown}") from unknown
-        except (Refused, StorageError) as refused:
+        except (NotDurable, StorageError) as unknown:
+            # Its first message may be on disk all the same: it stays named in the parent's log,
+            # and opening that settles it.
+            await table.close(child_id)
+            raise ToolFailure(f"The agent could not be started: {unknown}") from unknown
+        except Refused as refused:
             await table.close(child_id)
             text = f"The agent could not be started: {refused}"
             raise ToolFailure(text, spawning) from refused

@@ -164,9 +164,10 @@ class Session(Actor):
 
     @property
     def at_rest(self) -> bool:
-        """Nothing runs or waits to run, here and in the sessions below."""
+        """Nothing runs, waits to run or to be saved, here and in the sessions below."""
         below = self._children is None or self._children.at_rest
-        return self.turn is None and below and not inputs.for_turn(self.state.pending)
+        quiet = self.turn is None and below and not self._recorder.unsaved
+        return quiet and not inputs.for_turn(self.state.pending)
 
     async def handle(self, command: Any) -> Any:  # noqa: PLR0912 # a table of messages
         if isinstance(command, (*requests.FROM_STATE, requests.BeginStep)):

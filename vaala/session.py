@@ -48,7 +48,7 @@ from vaala_protocol.events import (
     Unsaved,
     WaitsChanged,
 )
-from vaala_protocol.items import Item
+from vaala_protocol.items import Item, SettingsChange
 from vaala_protocol.settings import Settings
 from vaala_protocol.state import (
     CommandEnded,
@@ -384,7 +384,6 @@ class Session(Actor):
         where = (self.turn.id, self.turn.step_number) if self.turn else (None, None)
         change = settings_change(self.next_at(), new, *where)
         await self._write([item_change(change)], keep=False)
-        self.publish(SettingsChanged(session_id=self.id, settings=new))
         return new
 
     @property
@@ -482,6 +481,8 @@ class Session(Actor):
             event = ItemChanged(item=item)
         if event is not None:
             self.publish(event)
+        if isinstance(event, ItemChanged) and isinstance(event.item, SettingsChange):
+            self.publish(SettingsChanged(session_id=self.id, settings=event.item.settings))
 
     def snapshot(self) -> SessionSnapshot:
         """Return what clients see now; `RecentItems.load` comes first."""

@@ -95,7 +95,7 @@ class Outflow(AsyncIterator[bytes]):
 
     async def _more(self) -> bool:
         """Wait for output or the exit; false when the drain is over or we were closed."""
-        if self._look() is None:
+        if self._drained_at == math.inf:  # an exit since the last look has no drain yet
             return await wait_open(trio.lowlevel.wait_readable, self._either.fileno())
         with trio.move_on_at(self._drained_at):
             return await wait_open(trio.lowlevel.wait_readable, self._descriptor)

@@ -13,8 +13,7 @@ PUBLIC = {
         ToolResult TurnResult open_models open_runtime open_store tool
     """,
     "vaala.config": """
-        Config ConfigError DEFAULT_AGENT Problem config_directory data_directory
-        default_agent load_config state_directory
+        Config ConfigError DEFAULT_AGENT Problem default_agent load_config
     """,
     "vaala.testing": """
         CUT ChatServer FixedModels Reply Request STALL ScriptedModel chat_server

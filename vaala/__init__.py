@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from vaala.models.provider import Provider
     from vaala.models.set import open_models
     from vaala.permissions.base import Allow, Ask, Deny, PermissionGate, PermissionRequest
-    from vaala.requests import TurnResult
     from vaala.runtime import Runtime
     from vaala.tools.base import Tool, ToolContext, ToolFailure, ToolResult
     from vaala.tools.function import tool
     from vaala_protocol.items import ApprovalOption
     from vaala_protocol.settings import Settings
+    from vaala_protocol.state import TurnResult
 
 _HOMES = {
     "AgentDefinition": "vaala.agent.definition",
@@ -47,7 +47,7 @@ _HOMES = {
     "ToolContext": "vaala.tools.base",
     "ToolFailure": "vaala.tools.base",
     "ToolResult": "vaala.tools.base",
-    "TurnResult": "vaala.requests",
+    "TurnResult": "vaala_protocol.state",
     "open_models": "vaala.models.set",
     "open_runtime": "vaala.embed",
     "open_store": "vaala.dao.opening",

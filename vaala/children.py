@@ -10,7 +10,7 @@ import trio
 
 from vaala import limits
 from vaala.changes import now_ms, replace
-from vaala.requests import ChildDone, Nudge, Send, TakeResult, TurnResult, result_text
+from vaala.requests import ChildDone, Nudge, Send, TakeResult, result_text
 from vaala.table import Table
 from vaala.tools.base import ToolFailure
 from vaala_protocol.calls import AgentDetails
@@ -19,7 +19,7 @@ from vaala_protocol.errors import BadRequest, NotDurable, NotFound, Refused, Sto
 from vaala_protocol.events import SessionClosed
 from vaala_protocol.ids import new_id
 from vaala_protocol.settings import Settings
-from vaala_protocol.state import SessionInfo, TurnInfo, UserInput
+from vaala_protocol.state import SessionInfo, TurnInfo, TurnResult, UserInput
 from vaala_storage.errors import StorageError
 
 if TYPE_CHECKING:

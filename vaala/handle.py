@@ -11,7 +11,6 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from vaala.conversation import Update
-from vaala.dao.pages import ItemPage
 from vaala.requests import (
     AnswerApproval,
     Configure,
@@ -19,18 +18,19 @@ from vaala.requests import (
     MoveInput,
     Resume,
     Send,
-    TurnResult,
     WithdrawInput,
 )
 from vaala.stream import Subscription
 from vaala_protocol.content import Content, TextContent
 from vaala_protocol.errors import NotFound, NotPending
 from vaala_protocol.ids import new_id
+from vaala_protocol.pages import ItemPage
 from vaala_protocol.settings import Settings
 from vaala_protocol.state import (
     ConversationInfo,
     Delivery,
     InputInfo,
+    TurnResult,
     UserInput,
 )
 

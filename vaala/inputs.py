@@ -13,14 +13,14 @@ from vaala import limits
 from vaala.changes import Change, input_change, item_change, item_of, now_ms, replace
 from vaala.checks import checked_settings, storable
 from vaala.dao.state import SessionState
-from vaala.requests import ChildDone, Send, TurnResult, result_text
+from vaala.requests import ChildDone, Send, result_text
 from vaala.text import is_blank, scrub
 from vaala_protocol.base import encode
 from vaala_protocol.content import Content, TextContent
 from vaala_protocol.errors import BadRequest, NotFound, NotPending, Overloaded
 from vaala_protocol.ids import new_id
 from vaala_protocol.items import Item
-from vaala_protocol.state import InputInfo, InputSource, PeerInput, UserInput
+from vaala_protocol.state import InputInfo, InputSource, PeerInput, TurnResult, UserInput
 
 
 def checked_content(content: tuple[Content, ...]) -> tuple[Content, ...]:
@@ -76,7 +76,7 @@ def told(state: SessionState, client_id: str, source: InputSource) -> InputInfo:
 def result_of_child(done: ChildDone) -> PeerInput:
     return PeerInput(
         from_session=done.session_id,
-        content=(TextContent(text=result_text(TurnResult(done.turn, done.text))),),
+        content=(TextContent(text=result_text(TurnResult(turn=done.turn, text=done.text))),),
         cause=done.turn.id,
         turn_state=done.turn.state,
     )

@@ -8,9 +8,8 @@ from contextlib import contextmanager
 import trio
 
 from vaala.dao.session_log import SessionLog
-from vaala.requests import TurnResult
 from vaala.session_view import read_last_words
-from vaala_protocol.state import TurnInfo
+from vaala_protocol.state import TurnInfo, TurnResult
 
 
 class Expectation:
@@ -82,5 +81,5 @@ class Outcomes:
     async def of(self, turn: TurnInfo) -> TurnResult:
         """Return what the agent said last in a turn; read from the log when it is long ago."""
         if self._last is None or self._last.turn.id != turn.id:
-            return TurnResult(turn, await read_last_words(self._log, turn.id))
+            return TurnResult(turn=turn, text=await read_last_words(self._log, turn.id))
         return self._last

@@ -11,7 +11,14 @@ from vaala.text import cut
 from vaala_protocol.content import Content
 from vaala_protocol.items import Item
 from vaala_protocol.settings import Settings
-from vaala_protocol.state import CommandEnded, Delivery, InputInfo, InputSource, TurnInfo
+from vaala_protocol.state import (
+    CommandEnded,
+    Delivery,
+    InputInfo,
+    InputSource,
+    TurnInfo,
+    TurnResult,
+)
 
 
 class Send(Struct, Command[InputInfo], frozen=True):
@@ -125,13 +132,6 @@ class TakeResult(Struct, Command[None], frozen=True):
 
 class Nudge(Struct, Command[None], frozen=True):
     """From a timer or the children: try again what was refused, and look who waits."""
-
-
-class TurnResult(Struct, frozen=True):
-    """How a turn ended, and what the agent said last."""
-
-    turn: TurnInfo
-    text: str
 
 
 def result_text(result: TurnResult) -> str:

@@ -56,6 +56,7 @@ from vaala_protocol.state import (
     PeerInput,
     SessionInfo,
     SessionSnapshot,
+    TurnResult,
 )
 
 
@@ -71,7 +72,7 @@ class Session(Actor):
         session_log: SessionLog,
         *,
         depth: int,
-        done: Callable[[Session, requests.TurnResult], None] | None = None,
+        done: Callable[[Session, TurnResult], None] | None = None,
     ) -> None:
         super().__init__()
         self.around = around
@@ -117,7 +118,7 @@ class Session(Actor):
         session_id: str,
         *,
         depth: int,
-        done: Callable[[Session, requests.TurnResult], None] | None = None,
+        done: Callable[[Session, TurnResult], None] | None = None,
     ) -> AsyncGenerator[Session]:
         """Open a session from its log and settle what a crash left. Raises `NotFound`."""
         session = Session(around, await around.log.open_session(session_id), depth=depth, done=done)
@@ -428,7 +429,7 @@ class Session(Actor):
         with suppress(NotDurable):
             await self._write(inputs.taken_back(self.state, session_id), keep=True)
 
-    async def settled(self) -> requests.TurnResult:
+    async def settled(self) -> TurnResult:
         """Wait for rest; return how the last turn ended. Cancel: only stops waiting."""
         while not self.at_rest:
             if self._ended:
@@ -436,7 +437,7 @@ class Session(Actor):
             await self.outcomes.news()
         return await self.last_result()
 
-    async def last_result(self) -> requests.TurnResult:
+    async def last_result(self) -> TurnResult:
         """Return how the last turn ended; raises `BadRequest` when there was none."""
         turn = self.state.head.turn
         if turn is None:

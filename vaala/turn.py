@@ -34,14 +34,14 @@ from vaala.changes import (
 )
 from vaala.models.base import Model, ModelFailure, ModelRequest
 from vaala.models.retry import RetryPolicy, last_words
-from vaala.requests import BeginStep, Finish, Flush, Record, TurnResult
+from vaala.requests import BeginStep, Finish, Flush, Record
 from vaala.tools.registry import ToolSet
 from vaala_protocol.calls import CallDetails
 from vaala_protocol.errors import NotDurable, Refused
 from vaala_protocol.ids import new_id
 from vaala_protocol.items import AssistantMessage, Item, ModelError, ToolCall
 from vaala_protocol.settings import Mode, Settings, StopReason, Usage
-from vaala_protocol.state import InputInfo, StepInfo, TurnInfo, TurnState
+from vaala_protocol.state import InputInfo, StepInfo, TurnInfo, TurnResult, TurnState
 
 if TYPE_CHECKING:
     from vaala.session import Session
@@ -84,7 +84,7 @@ class Turn:
         """Its last entries are written, or kept by the session to be written."""
         self.tools = ToolSet(())
         self.history: History | None = None
-        self.result = TurnResult(info, "")
+        self.result = TurnResult(turn=info, text="")
         self._scope = trio.CancelScope()
         self._by: By | None = None
         self._step: StepInfo | None = None
@@ -359,7 +359,7 @@ class Turn:
             steps=self._asked,
             usage=dict(self._usage),
         )
-        self.result = TurnResult(final, self._text)
+        self.result = TurnResult(turn=final, text=self._text)
         return Finish(final, self.info, tuple(changes), self.step_number + 1, unless_steered)
 
     async def _send_finish(self, finish: Finish) -> Sequence[Item]:

@@ -80,6 +80,13 @@ class TurnInfo(Value, frozen=True, kw_only=True):
     """By model."""
 
 
+class TurnResult(Value, frozen=True, kw_only=True):
+    """How a turn ended, and what the agent said last."""
+
+    turn: TurnInfo
+    text: str
+
+
 class CommandEnded(Value, frozen=True, kw_only=True, tag_field="type", tag="command_ended"):
     command_id: str
     tool_call_id: str

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from vaala.cli.exits import USAGE, CommandFailed
-from vaala.dao.pages import ListQuery
 from vaala.dao.reader import Reader
 from vaala_protocol.ids import is_id
+from vaala_protocol.pages import ListQuery
 
 PAGE = 500
 _ALL = ListQuery(order="created", archived=None)

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TypeVar
 
 from vaala.cli.exits import UNREACHABLE, CommandFailed
-from vaala.config.paths import data_directory
 from vaala.dao.opening import open_store, open_store_readonly
 from vaala.dao.reader import Reader
 from vaala.dao.store import Store
+from vaala.paths import data_directory
 
 T = TypeVar("T")
 

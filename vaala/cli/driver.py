@@ -12,9 +12,8 @@ from vaala.cli.exits import DONE, FAILED, INTERRUPTED, REFUSED, UNREACHABLE
 from vaala.cli.output import Output
 from vaala.cli.progress import Progress, Update, View
 from vaala.handle import ConversationHandle
-from vaala.requests import TurnResult
 from vaala_protocol.settings import Settings
-from vaala_protocol.state import TurnInfo
+from vaala_protocol.state import TurnInfo, TurnResult
 
 CATCH_UP_S = 5.0
 """How long the last updates of an ended turn are waited for."""

@@ -14,9 +14,9 @@ from vaala.cli.exits import DONE, USAGE, CommandFailed
 from vaala.cli.failures import run_program
 from vaala.cli.people import directory_of, local_time, short_ids, title_of
 from vaala.cli.standard import aside, say
-from vaala.dao.pages import ConversationRow, ListQuery
 from vaala.tools.text import clean_line
 from vaala_protocol.base import encode, to_json
+from vaala_protocol.pages import ConversationRow, ListQuery
 
 LIMIT_DEFAULT = 20
 LIMIT_MAX = 1000

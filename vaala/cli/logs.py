@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from vaala.cli.standard import aside
-from vaala.config.paths import state_directory
+from vaala.paths import state_directory
 
 LOG_BYTES_MAX = 4 * 1024 * 1024
 """A longer file is put aside, once, when a command starts."""

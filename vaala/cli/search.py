@@ -11,10 +11,10 @@ from vaala.cli.failures import run_program
 from vaala.cli.listing import limit_of
 from vaala.cli.people import local_time, short_ids, title_of
 from vaala.cli.standard import say
-from vaala.dao.pages import SearchResult
 from vaala.dao.reader import Reader
 from vaala.tools.text import clean_line
 from vaala_protocol.base import encode
+from vaala_protocol.pages import SearchResult
 
 PAGES_MAX = 50
 """How many pages of hits are looked through: one conversation may have very many."""

@@ -12,11 +12,12 @@ from msgspec import Struct
 from vaala.cli.data import open_writer
 from vaala.cli.exits import USAGE, CommandFailed
 from vaala.cli.guess import did_you_mean
-from vaala.config import Config, config_directory, load_config
+from vaala.config import Config, load_config
 from vaala.embed import open_runtime
 from vaala.models.base import Models
 from vaala.models.choose import KEY_VARIABLES
 from vaala.models.set import open_models
+from vaala.paths import config_directory
 from vaala.permissions.policy import ModeGate
 from vaala.permissions.rules import parse_rules
 from vaala.runtime import Runtime

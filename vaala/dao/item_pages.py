@@ -8,10 +8,11 @@ from typing import Any, TypeVar
 from vaala.dao.blocks import Blocks, ends_block, locate
 from vaala.dao.entries import Entry, merged
 from vaala.dao.limits import PAGE_ITEMS_MAX
-from vaala.dao.pages import ItemPage, StepPage, TurnPage
+from vaala.dao.pages import StepPage, TurnPage
 from vaala.dao.walk import Stream, Walk
 from vaala_protocol.base import Malformed, from_json
 from vaala_protocol.items import Item
+from vaala_protocol.pages import Gap, ItemPage
 from vaala_protocol.state import StepInfo, TurnInfo
 
 T = TypeVar("T")
@@ -32,7 +33,7 @@ async def page_before(stream: Stream, session_id: str, before: int | None, limit
         items=tuple(found[-limit:]),
         earlier=len(found) > limit,
         later=later,
-        damage=tuple(walk.damage),
+        damage=_gaps(walk),
     )
 
 
@@ -56,8 +57,12 @@ async def page_after(
         items=tuple(shown),
         earlier=earlier,
         later=len(shown) < len(found),
-        damage=tuple(walk.damage),
+        damage=_gaps(walk),
     )
+
+
+def _gaps(walk: Walk) -> tuple[Gap, ...]:
+    return tuple(Gap(first=one.first, last=one.last, detail=one.detail) for one in walk.damage)
 
 
 async def items_from(stream: Stream, session_id: str, at: int) -> AsyncIterator[list[Item]]:

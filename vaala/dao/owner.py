@@ -16,9 +16,7 @@ from vaala.dao.index import Index
 from vaala.dao.index_writer import IndexFailed
 from vaala.dao.limits import SETTLING_S_MAX
 from vaala.dao.metadata import metadata_of
-from vaala.dao.pages import (
-    ReindexReport,
-)
+from vaala.dao.pages import ReindexReport
 from vaala.dao.reader import Reader
 from vaala.dao.reconcile import Reconciler
 from vaala.dao.session_log import session_start

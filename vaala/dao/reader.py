@@ -11,15 +11,15 @@ from vaala.dao.home import Home, Shared
 from vaala.dao.index_db import ROWS, IndexDb
 from vaala.dao.limits import LIST_PAGE_MAX
 from vaala.dao.metadata import Metadata, origin_hash, read_metadata
-from vaala.dao.pages import (
+from vaala.dao.row import TITLE_FIELD, first_words, stored_row
+from vaala_protocol.errors import BadRequest, NotFound
+from vaala_protocol.pages import (
     ConversationPage,
     ConversationRow,
     ListQuery,
     SearchPage,
     SearchResult,
 )
-from vaala.dao.row import TITLE_FIELD, first_words, stored_row
-from vaala_protocol.errors import BadRequest, NotFound
 from vaala_storage import errors
 from vaala_storage.names import check_name
 from vaala_storage.records import Query, Record, Scalar
@@ -81,7 +81,7 @@ class Reader:
         except ValueError as error:
             raise BadRequest(f"this cursor is not one of this list: {error}") from error
         rows = [shown for record in page.records if (shown := self._shown(record)) is not None]
-        return ConversationPage(tuple(rows), page.cursor, self._is_complete())
+        return ConversationPage(rows=tuple(rows), cursor=page.cursor, complete=self._is_complete())
 
     async def search(self, text: str, cursor: str | None = None, limit: int = 20) -> SearchPage:
         """Return the titles and messages that hold every word of ``text``, best first.
@@ -98,7 +98,7 @@ class Reader:
         results = [
             found for hit in page.hits if (found := self._result(hit, records.get(hit.group)))
         ]
-        return SearchPage(tuple(results), page.cursor, self._is_complete())
+        return SearchPage(results=tuple(results), cursor=page.cursor, complete=self._is_complete())
 
     async def get(self, conversation_id: str) -> ConversationRow | None:
         """Return a conversation as the list shows it, None when the index has no such row."""
@@ -132,7 +132,7 @@ class Reader:
         if shown is None:
             return None
         item_id = None if hit.field == TITLE_FIELD else hit.id.partition("/")[2]
-        return SearchResult(shown.info, item_id, hit.snippet)
+        return SearchResult(conversation=shown.info, item_id=item_id, snippet=hit.snippet)
 
     def _home(self, conversation_id: str, *, staged: bool) -> Home:
         origin = origin_hash(self._shared.place, conversation_id)

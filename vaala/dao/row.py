@@ -16,8 +16,8 @@ from vaala.dao.blocks import ends_block
 from vaala.dao.entries import METADATA_STREAM, ROOT_STREAM
 from vaala.dao.limits import SEARCH_TEXT_CHARS_MAX, SNIPPET_CHARS_MAX, TITLE_CHARS_MAX
 from vaala.dao.metadata import Metadata, decode_metadata
-from vaala.dao.pages import ConversationRow
 from vaala_protocol.base import Malformed, from_json, to_json
+from vaala_protocol.pages import ConversationRow
 from vaala_protocol.state import ConversationInfo, ConversationStatus
 from vaala_storage.records import Record
 from vaala_storage.search import Document

@@ -31,11 +31,12 @@ from vaala.dao.limits import (
     CHECKPOINT_AFTER_SIZES,
     OPENING_KEPT_ENTRIES,
 )
-from vaala.dao.pages import ItemPage, StepPage, TurnPage
+from vaala.dao.pages import StepPage, TurnPage
 from vaala.dao.state import SessionState
 from vaala.dao.walk import Stream, Walk
 from vaala_protocol.base import Malformed, encode
 from vaala_protocol.items import Item
+from vaala_protocol.pages import ItemPage
 from vaala_protocol.state import SessionInfo
 from vaala_storage.log import Damage, Stored
 

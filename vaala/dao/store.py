@@ -4,19 +4,17 @@ from vaala.dao.conversation_log import ConversationLog
 from vaala.dao.errors import BadArchive, NewerFormat, ReadOnlyStore, StoreLocked
 from vaala.dao.opening import open_memory_store, open_store, open_store_readonly
 from vaala.dao.owner import Store
-from vaala.dao.pages import (
+from vaala.dao.pages import ReindexReport, StepPage, TurnPage
+from vaala.dao.reader import Reader
+from vaala.dao.session_log import SessionLog
+from vaala_protocol.pages import (
     ConversationPage,
     ConversationRow,
     ItemPage,
     ListQuery,
-    ReindexReport,
     SearchPage,
     SearchResult,
-    StepPage,
-    TurnPage,
 )
-from vaala.dao.reader import Reader
-from vaala.dao.session_log import SessionLog
 
 __all__ = [
     "BadArchive",

@@ -1,0 +1,1 @@
+"""The server: one runtime, many clients."""

@@ -1,0 +1,1 @@
+"""Logs, and traces and metrics for who wants them."""

@@ -1,0 +1,50 @@
+"""`ConfigKeeper`: the configuration of a running server, as its methods need it."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from vaala_protocol.methods.catalog import ConfigListResult, ModelListResult
+from vaala_protocol.methods.runtime import ConfigProblem, ReloadResult
+
+
+class ConfigKeeper(Protocol):
+    """Loads the configuration, edits it, and gives it to the runtime. Nothing here tells secrets.
+
+    Every method raises `Refused` kinds: `NotFound` for a file, key or model that is not there,
+    `BadRequest` for a value that cannot stand there.
+    """
+
+    @property
+    def generation(self) -> int:
+        """Counts the configurations that were loaded, from 1."""
+        ...
+
+    @property
+    def problems(self) -> tuple[ConfigProblem, ...]:
+        """Why the newest files are not in force; empty when they are."""
+        ...
+
+    async def reload(self) -> ReloadResult:
+        """Load the files again; with problems the configuration before stays in force.
+
+        Cancel: either the old or the new one is in force, whole.
+        """
+        ...
+
+    async def list(self) -> ConfigListResult: ...
+
+    async def get(self, file: str, key: tuple[str | int, ...]) -> Any:
+        """Return a file, or the value at ``key`` in it, with every secret replaced by a mark."""
+        ...
+
+    async def set(self, file: str, key: tuple[str | int, ...], value: Any) -> ReloadResult:
+        """Change one value and load the result; with problems the file is put back. None deletes.
+
+        Durable on return. Cancel: the file is as it was, or as it is wanted.
+        """
+        ...
+
+    async def models(self) -> ModelListResult:
+        """Return the models that are known, and which one runs when none is named."""
+        ...

@@ -1,1 +1,54 @@
-"""How a client and the server of a data directory find and prove each other."""
+"""How clients find the server of a data directory and make sure that it is the right one.
+
+`place_of` tells which files belong to a data directory; `record` is the discovery file;
+`handshake` the proofs while a WebSocket is opened; `ready` what a server tells its starter.
+"""
+
+from __future__ import annotations
+
+from vaala.discovery.handshake import (
+    AUTHORIZATION_HEADER,
+    CHALLENGE_HEADER,
+    PROOF_HEADER,
+    WEBSOCKET_PATH,
+    bearer,
+    is_bearer,
+    is_proof,
+    new_challenge,
+    new_token,
+    proof,
+)
+from vaala.discovery.place import Place, place_of
+from vaala.discovery.ready import Failed, Ready, Report, parse_report, write_report
+from vaala.discovery.record import (
+    NoRecord,
+    ServerRecord,
+    read_record,
+    remove_record,
+    write_record,
+)
+
+__all__ = [
+    "AUTHORIZATION_HEADER",
+    "CHALLENGE_HEADER",
+    "PROOF_HEADER",
+    "WEBSOCKET_PATH",
+    "Failed",
+    "NoRecord",
+    "Place",
+    "Ready",
+    "Report",
+    "ServerRecord",
+    "bearer",
+    "is_bearer",
+    "is_proof",
+    "new_challenge",
+    "new_token",
+    "parse_report",
+    "place_of",
+    "proof",
+    "read_record",
+    "remove_record",
+    "write_record",
+    "write_report",
+]

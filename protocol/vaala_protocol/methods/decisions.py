@@ -16,7 +16,8 @@ class ApprovalAnswerParams(Value, Request[Done], frozen=True, kw_only=True):
     approval_id: str
     option: str
     """The id of one of its options."""
-    by: str = "user"
+    by: str = ""
+    """Who decides; left out: the name of the client."""
     reason: str = ""
     interrupt: bool = False
     """End the turn, too."""
@@ -32,4 +33,5 @@ class QuestionAnswerParams(Value, Request[Done], frozen=True, kw_only=True):
     question_id: str
     answer: str | None
     """None: the person does not want to answer."""
-    by: str = "user"
+    by: str = ""
+    """Who answers; left out: the name of the client."""

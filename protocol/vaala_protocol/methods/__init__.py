@@ -39,6 +39,7 @@ REQUESTS: tuple[type[Request[Any]], ...] = (
     session.SessionInterruptParams,
     session.SessionResumeParams,
     session.SessionItemsParams,
+    session.SessionTurnParams,
     session.SessionEditInputParams,
     session.SessionWithdrawInputParams,
     session.SessionMoveInputParams,

@@ -8,7 +8,7 @@ from vaala_protocol.methods.base import Done, Request
 from vaala_protocol.methods.runtime import ClientEnvironment
 from vaala_protocol.pages import ItemPage
 from vaala_protocol.settings import Settings
-from vaala_protocol.state import Delivery, InputInfo
+from vaala_protocol.state import Delivery, InputInfo, TurnResult
 
 
 class SessionParams(Value, frozen=True, kw_only=True):
@@ -68,6 +68,18 @@ class SessionItemsParams(SessionParams, Request[ItemPage], frozen=True, kw_only=
     before: int | None = None
     after: int | None = None
     limit: int = 50
+
+
+class SessionTurnParams(SessionParams, Request[TurnResult], frozen=True, kw_only=True):
+    """Return how a turn stands or ended, however long ago, and what the agent said last in it.
+
+    ``not_found`` for a turn that is not of the session.
+    """
+
+    method = "session/turn"
+    result = TurnResult
+
+    turn_id: str
 
 
 class SessionEditInputParams(SessionParams, Request[InputInfo], frozen=True, kw_only=True):

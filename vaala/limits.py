@@ -11,8 +11,17 @@ SUBSCRIPTION_FRAMES_MAX = 4_096
 """Frames that wait for one slow subscriber; then it gets a new snapshot."""
 SUBSCRIPTION_CHARACTERS_MAX = 8 * 1024 * 1024
 """Text in these frames, all together."""
+CLIENT_QUEUE_CHARACTERS_MAX = 16 * 1024 * 1024
+"""Text in the frames that wait in all subscriptions of one client."""
+FRAME_CHARACTERS = 200
+"""What a frame counts in these bounds beside its text."""
 MERGED_DELTA_CHARACTERS_MAX = 16 * 1024
 """Deltas that wait are merged up to this length: each merge copies what was merged before."""
+RING_FRAMES_MAX = 1_024
+"""The newest frames, from which a reader that returns goes on; about 0.5 MB at most."""
+RING_CHARACTERS_MAX = 256 * 1024
+RING_KEPT_S = 60.0
+"""How long they are kept when nobody watches."""
 
 QUEUE_INPUTS_MAX = 256
 INPUT_BYTES_MAX = 448 * 1024

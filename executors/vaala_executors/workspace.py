@@ -159,6 +159,11 @@ class Executor(ABC):
     @abstractmethod
     def name(self) -> str: ...
 
+    @property
+    def kind(self) -> str:
+        """What sort of environment it is, for people: ``local`` is this machine."""
+        return "custom"
+
     @abstractmethod
     def open_workspace(
         self, directory: str, additional: Sequence[str] = ()

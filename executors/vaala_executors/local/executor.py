@@ -55,6 +55,10 @@ class LocalExecutor(Executor):
     def name(self) -> str:
         return self._machine.name
 
+    @property
+    def kind(self) -> str:
+        return "local"
+
     @asynccontextmanager
     async def open_workspace(
         self, directory: str, additional: Sequence[str] = ()

@@ -81,6 +81,9 @@ class ToolCall(ItemBase, frozen=True, kw_only=True, tag="tool_call"):
     title: str = ""
     result: tuple[Content, ...] = ()
     started_at: int | None = None
+    served_by: str | None = None
+    """The client that ran the tool, ran the command, or read or wrote the file; None: no client.
+    """
     reason: str | None = None
     """Why it was denied, cancelled or is unknown; one line for people."""
     private: Private | None = None

@@ -12,14 +12,15 @@ from vaala_protocol.calls import CallDetails
 from vaala_protocol.items import ApprovalOption
 from vaala_protocol.settings import Mode
 
-AccessKind: TypeAlias = Literal["none", "read", "edit", "execute", "network"]
+AccessKind: TypeAlias = Literal["none", "read", "edit", "execute", "network", "other"]
 
 
 class Access(Struct, frozen=True):
     """The effect of a call, told by its tool before it runs.
 
-    ``none`` touches nothing outside the runtime. ``subject`` is what a rule may name: the command,
-    the path, the URL. ``outside`` tells that a path lies outside the workspace's roots.
+    ``none`` touches nothing outside the runtime; ``other`` is what only its tool knows. ``subject``
+    is what a rule may name: the command, the path, the URL, the arguments. ``outside`` tells that
+    a path lies outside the workspace's roots.
     """
 
     kind: AccessKind

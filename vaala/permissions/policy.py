@@ -1,11 +1,13 @@
 """`ModeGate`: rules first, then the mode, then a person.
 
-| mode      | reads inside | edits inside | commands, network | paths outside the roots |
-|-----------|--------------|--------------|-------------------|-------------------------|
-| read-only | allowed      | denied       | denied            | denied                  |
-| ask       | allowed      | asks         | asks              | asks                    |
-| auto-edit | allowed      | allowed      | asks              | asks                    |
-| full      | allowed      | allowed      | allowed           | allowed                 |
+| mode      | reads inside | edits inside | all else | paths outside the roots |
+|-----------|--------------|--------------|----------|-------------------------|
+| read-only | allowed      | denied       | denied   | denied                  |
+| ask       | allowed      | asks         | asks     | asks                    |
+| auto-edit | allowed      | allowed      | asks     | asks                    |
+| full      | allowed      | allowed      | allowed  | allowed                 |
+
+All else are commands, the network, and tools whose effect only they know.
 
 Calls that touch nothing outside the runtime are allowed in every mode.
 """
@@ -37,6 +39,7 @@ _VERBS = {
     "edit": "change",
     "execute": "run",
     "network": "reach",
+    "other": "run",
 }
 
 
@@ -144,6 +147,8 @@ def _what(request: PermissionRequest) -> str:
 def _why(access: Access) -> str:
     if access.outside:
         return f"to {_VERBS[access.kind]} outside the working directory"
-    return {"edit": "to change a file", "execute": "to run a command"}.get(
-        access.kind, "to reach the network"
-    )
+    return {
+        "edit": "to change a file",
+        "execute": "to run a command",
+        "other": "to run a tool whose effect is not known",
+    }.get(access.kind, "to reach the network")

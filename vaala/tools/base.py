@@ -145,6 +145,10 @@ class Agents(Protocol):
         ...
 
 
+def _nobody(client: str) -> None:
+    pass
+
+
 async def _no_blob(key: str, offset: int, length: int) -> bytes:
     raise ToolFailure(f"there is no saved output {key!r}")
 
@@ -172,6 +176,8 @@ class ToolContext(Struct, frozen=True):
     """Keep bytes as a blob of the conversation and return its key."""
     load: Callable[[str, int, int], Awaitable[bytes]] = _no_blob
     """Bytes of a blob of the conversation: key, offset, length; `ToolFailure` without one."""
+    served: Callable[[str], None] = _nobody
+    """Note that a client, by its name, served a part of the call."""
     command_foreground_s: float = 120.0
     """A command that takes longer goes on in the background; from the agent's budgets."""
 

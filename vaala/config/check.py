@@ -11,13 +11,13 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, RootModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from vaala.config.concealed import is_secret
 from vaala.config.document import Document
 from vaala.config.errors import ConfigError, Problem
 from vaala.config.limits import FOUND_CHARS_MAX
 
 M = TypeVar("M", bound=BaseModel)
 
-_SECRET_KEYS = frozenset({"api_key", "headers"})
 _EXPECTED = {
     "string_type": "text",
     "int_type": "a whole number",
@@ -30,8 +30,12 @@ _EXPECTED = {
     "model_attributes_type": "a mapping of keys to values",
     "string_too_short": "text that is not empty",
 }
+_URL = "a URL that begins with http:// or https://"
 _PATTERNS = {
-    "base_url": "a URL that begins with http:// or https://",
+    "base_url": _URL,
+    "endpoint": _URL,
+    "allowed_origins": _URL,
+    "forward": "the name of a variable: letters, digits and underscore",
     "[key]": "a name of letters, digits, dot, dash and underscore, at most 64 characters",
 }
 _KINDS = {str: "text", bool: "value", int: "number", float: "number"}
@@ -60,7 +64,10 @@ def _problem(document: Document, schema: type[BaseModel], detail: ErrorDetails) 
     if way and way[-1] == "[key]":
         found = f"{way[-2]!r} is no name; expected {_PATTERNS['[key]']}"
         return problem(document, way[:-1], found)
-    return problem(document, way, f"expected {_expected(detail, way)}, found {_found(detail, way)}")
+    shown = not is_secret(document.file.name, way)
+    return problem(
+        document, way, f"expected {_expected(detail, way)}, found {_found(detail, shown)}"
+    )
 
 
 def _expected(detail: ErrorDetails, way: Sequence[str | int]) -> str:
@@ -68,13 +75,14 @@ def _expected(detail: ErrorDetails, way: Sequence[str | int]) -> str:
     if kind == "literal_error":
         return f"one of {context['expected']}"
     if kind == "string_pattern_mismatch":
-        return _PATTERNS.get(str(way[-1]), f"text like {context['pattern']}")
+        names = [step for step in way if isinstance(step, str)]
+        return _PATTERNS.get(names[-1], f"text like {context['pattern']}")
     if kind in ("greater_than", "greater_than_equal", "less_than_equal"):
-        return detail["msg"].removeprefix("Input should be ")
+        return f"a number {detail['msg'].removeprefix('Input should be ')}"
     return _EXPECTED.get(kind, detail["msg"])
 
 
-def _found(detail: ErrorDetails, way: Sequence[str | int]) -> str:
+def _found(detail: ErrorDetails, *, shown: bool) -> str:
     value = detail["input"]
     if value is None:
         return "nothing"
@@ -83,13 +91,13 @@ def _found(detail: ErrorDetails, way: Sequence[str | int]) -> str:
     if isinstance(value, list):
         return "a list"
     kind = next((name for known, name in _KINDS.items() if isinstance(value, known)), "value")
-    if _SECRET_KEYS & set(map(str, way)):
+    if not shown:
         return f"a {kind}"
-    shown = repr(value)
-    if len(shown) > FOUND_CHARS_MAX:
-        shown = shown[:FOUND_CHARS_MAX] + "…"
+    quoted = repr(value)
+    if len(quoted) > FOUND_CHARS_MAX:
+        quoted = quoted[:FOUND_CHARS_MAX] + "…"
     guess = did_you_mean(str(value), _words(detail.get("ctx", {}).get("expected", "")))
-    return f"the {kind} {shown}{guess}"
+    return f"the {kind} {quoted}{guess}"
 
 
 def _unknown(schema: type[BaseModel], way: Sequence[str | int]) -> str:

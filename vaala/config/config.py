@@ -8,7 +8,11 @@ from pathlib import Path
 from msgspec import Struct
 
 from vaala.agent.definition import AgentDefinition
+from vaala.config.errors import Problem
+from vaala.config.settings import ServerSettings
 from vaala.models.provider import Provider
+from vaala.models.secret import Secret
+from vaala.telemetry.settings import TelemetrySettings
 
 DEFAULT_AGENT = "default"
 
@@ -24,6 +28,14 @@ class Config(Struct, frozen=True):
     """Providers that cannot be used now, by name, each with the reason and the way out."""
     key_variables: tuple[str, ...] = ()
     """Environment variables that hold keys: no command that an agent runs may see them."""
+    server: ServerSettings = ServerSettings()
+    forward: tuple[str, ...] = ()
+    """Variables of a client that its conversations' local commands get as well."""
+    telemetry: TelemetrySettings = TelemetrySettings()
+    secrets: tuple[Secret, ...] = ()
+    """Every secret that the files hold, so that no log shows one."""
+    remarks: tuple[Problem, ...] = ()
+    """What is no mistake but may surprise, such as a key that is not set."""
 
 
 def default_instructions() -> str:

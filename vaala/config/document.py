@@ -39,8 +39,8 @@ class Document(Struct, frozen=True):
         return line
 
 
-def read_document(file: Path) -> Document | None:
-    """Read a file; None when there is none. Raises `ConfigError` when it cannot be read."""
+def read_file(file: Path) -> bytes | None:
+    """Return what is in a file; None when there is none. Raises `ConfigError`."""
     try:
         with file.open("rb") as opened:
             content = opened.read(CONFIG_FILE_BYTES_MAX + 1)
@@ -50,6 +50,16 @@ def read_document(file: Path) -> Document | None:
         raise _failed(file, None, f"cannot be read: {error.strerror}") from error
     if len(content) > CONFIG_FILE_BYTES_MAX:
         raise _failed(file, None, f"is larger than {CONFIG_FILE_BYTES_MAX} bytes")
+    return content
+
+
+def parse_document(file: Path, content: bytes | None) -> Document:
+    """Return what ``content`` says as that of ``file``; None: of one that is not there.
+
+    Raises `ConfigError` for what is no YAML, or too much of it.
+    """
+    if content is None:
+        return Document(file, {}, {})
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -63,10 +73,6 @@ def read_document(file: Path) -> Document | None:
     except StopIteration as error:
         text = f"holds more than {CONFIG_VALUES_MAX} values, those behind aliases counted each time"
         raise _failed(file, None, text) from error
-
-
-def empty_document(file: Path) -> Document:
-    return Document(file, {}, {})
 
 
 def _parse(file: Path, text: str) -> Any:

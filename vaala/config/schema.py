@@ -6,11 +6,24 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, RootModel, StringConstraints
 
+from vaala.agent.definition import Budgets
+from vaala.config.settings import ServerSettings
+from vaala.models.base import Deadlines
+from vaala.telemetry.settings import LogSettings, TelemetrySettings
+
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
 """What a user writes to choose a provider or an agent."""
 Text = Annotated[str, StringConstraints(min_length=1)]
+Url = Annotated[str, StringConstraints(pattern=r"^https?://[^\s/]")]
+Variable = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 Seconds = Annotated[float, Field(gt=0, le=86_400)]
 Count = Annotated[int, Field(ge=1)]
+
+_DEADLINES = Deadlines()
+_BUDGETS = Budgets()
+_SERVER = ServerSettings()
+_LOGS = LogSettings()
+_TELEMETRY = TelemetrySettings()
 
 
 class Section(BaseModel):
@@ -18,23 +31,25 @@ class Section(BaseModel):
 
 
 class DeadlinesSection(Section):
-    connect_s: Seconds | None = None
+    connect_s: Seconds = _DEADLINES.connect_s
     """To reach the server."""
-    first_byte_s: Seconds | None = None
+    first_byte_s: Seconds = _DEADLINES.first_byte_s
     """From the request to the first byte of the answer."""
-    silence_s: Seconds | None = None
+    silence_s: Seconds = _DEADLINES.silence_s
     """Between two bytes of the answer; the whole has no limit."""
 
 
 class ProviderSection(Section):
-    base_url: Annotated[str, StringConstraints(pattern=r"^https?://[^\s/]")]
+    base_url: Url
     """What the paths of the API are appended to."""
     api: Literal["chat"] = "chat"
     """The wire format: OpenAI-compatible chat completions."""
     api_key: Text | None = None
-    """The key itself; better to name a variable with api_key_env."""
+    """The key itself; better to name a variable or a secret."""
     api_key_env: Text | None = None
     """The environment variable that holds the key."""
+    api_key_secret: Text | None = None
+    """The name of the key in secrets.yaml."""
     headers: dict[Text, str] = {}
     """Sent with each request."""
     models: list[Text] = []
@@ -42,15 +57,19 @@ class ProviderSection(Section):
     windows: dict[Text, Count] = {}
     """The context window of a model, in tokens."""
     deadlines: DeadlinesSection = DeadlinesSection()
+    """How long to wait for it, in seconds."""
 
 
 class BudgetsSection(Section):
     """Bounds of one turn."""
 
-    steps_max: Count | None = None
+    steps_max: Count = _BUDGETS.steps_max
+    """Model calls."""
     tokens_max: Count | None = None
+    """Tokens of all classes."""
     seconds_max: Seconds | None = None
-    command_foreground_s: Seconds | None = None
+    """Time in all."""
+    command_foreground_s: Seconds = _BUDGETS.command_foreground_s
     """A command that takes longer goes on in the background."""
 
 
@@ -64,25 +83,93 @@ class AgentSection(Section):
     model: Text | None = None
     """The model that it uses, "provider/model"; left out: the default model."""
     effort: Text | None = None
+    """How hard the model should think, in its own words."""
     options: dict[str, Any] = {}
     """Passed to the model as they are."""
     mode: Literal["read-only", "ask", "auto-edit", "full"] | None = None
-    """What it may do without asking."""
+    """What it may do without asking; left out: ask."""
     tools: list[Text] | None = None
     """Names of the tools that it may use; left out: all."""
     budgets: BudgetsSection = BudgetsSection()
-
-
-class ModelsFile(Section):
-    """models.yaml"""
-
-    default: Text | None = None
-    """The model that runs when neither command line, session nor agent names one."""
+    """Bounds of one turn."""
 
 
 class ProvidersFile(RootModel[dict[Name, ProviderSection]]):
     """providers.yaml: providers by name."""
 
 
+class SecretsFile(RootModel[dict[Name, Text]]):
+    """secrets.yaml: keys by name, for api_key_secret. Only its owner may be able to read it."""
+
+
+class ModelsFile(Section):
+    """models.yaml: which model runs."""
+
+    default: Text | None = None
+    """The model that runs when neither command line, session nor agent names one."""
+
+
 class AgentsFile(RootModel[dict[Name, AgentSection]]):
     """agents.yaml: agents by name; one called "default" replaces the shipped one."""
+
+
+class ServerFile(Section):
+    """server.yaml: where the server listens, and whom it lets in."""
+
+    host: Text = _SERVER.host
+    """The address that it listens on."""
+    port: Annotated[int, Field(ge=0, le=65_535)] = _SERVER.port
+    """The port; when another program has it, or with 0, a free one is taken."""
+    allowed_hosts: list[Text] = []
+    """Names in a Host header that are accepted beside those of this machine."""
+    allowed_origins: list[Url] = []
+    """Origins of web pages that may connect beside the server's own."""
+    idle_exit_minutes: Annotated[float, Field(gt=0, le=525_600)] | None = _SERVER.idle_exit_minutes
+    """When a server that a client started ends, because nothing goes on; null: never."""
+
+
+class EnvironmentFile(Section):
+    """environment.yaml: what commands get of the environment of the client."""
+
+    forward: list[Variable] = []
+    """Variables of the client that its commands get beside PATH and the like."""
+
+
+class LogsSection(Section):
+    level: Literal["debug", "info", "warning", "error"] = _LOGS.level
+    """The least severe records that are written."""
+    file_bytes_max: Annotated[int, Field(ge=65_536)] = _LOGS.file_bytes_max
+    """A file that would grow beyond this is put aside and a new one begun."""
+    files_max: Annotated[int, Field(ge=1, le=1_000)] = _LOGS.files_max
+    """How many files are kept, the current one included."""
+
+
+class TelemetryFile(Section):
+    """telemetry.yaml: traces, metrics and logs."""
+
+    enabled: bool | None = None
+    """Whether traces and metrics are sent; left out: when OTEL_* variables say where to."""
+    traces: bool = _TELEMETRY.traces
+    """Send a span for each turn, model call, tool call and append."""
+    metrics: bool = _TELEMETRY.metrics
+    """Send counts of turns, tokens and calls, the time of appends, and what is open."""
+    endpoint: Url | None = None
+    """The base URL of an OTLP collector that speaks HTTP; left out: that of the variables."""
+    headers: dict[Text, str] = {}
+    """Sent with each export."""
+    metrics_period_s: Seconds = _TELEMETRY.metrics_period_s
+    """How often metrics are sent."""
+    logs: LogsSection = LogsSection()
+    """The log file."""
+
+
+SCHEMAS: dict[str, type[BaseModel]] = {
+    "providers.yaml": ProvidersFile,
+    "secrets.yaml": SecretsFile,
+    "models.yaml": ModelsFile,
+    "agents.yaml": AgentsFile,
+    "server.yaml": ServerFile,
+    "environment.yaml": EnvironmentFile,
+    "telemetry.yaml": TelemetryFile,
+}
+"""The schema of each file, in the order in which the files are told."""

@@ -26,7 +26,7 @@ CASES = [
     (
         "providers", "a:\n  base_url: http://x/v1\n  zzz: 1\n",
         "providers.yaml:3: a.zzz: is an unknown key: expected one of base_url, api, api_key, "
-        "api_key_env, headers, models, windows, deadlines",
+        "api_key_env, api_key_secret, headers, models, windows, deadlines",
     ),
     ("providers", "a:\n  api: chat\n", "providers.yaml:1: a.base_url: is missing"),
     (
@@ -47,7 +47,8 @@ CASES = [
     ),
     (
         "providers", "a:\n  base_url: http://x\n  windows:\n    m: 0\n",
-        "providers.yaml:4: a.windows.m: expected greater than or equal to 1, found the number 0",
+        "providers.yaml:4: a.windows.m: expected a number greater than or equal to 1, found the "
+        "number 0",
     ),
     (
         "providers", "a:\n  base_url: http://x\n  models: [m, 7]\n",

@@ -1,0 +1,93 @@
+"""From providers.yaml and secrets.yaml to providers: looks up keys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from vaala.config.check import did_you_mean, problem
+from vaala.config.concealed import holds_secret
+from vaala.config.errors import Problem
+from vaala.config.read import Checked
+from vaala.config.schema import ProviderSection, ProvidersFile
+from vaala.models.base import Deadlines
+from vaala.models.provider import Provider
+from vaala.models.secret import Secret
+
+_KEYS = ("api_key", "api_key_env", "api_key_secret")
+OTHERS = 0o077
+"""The bits of a mode that let others than the owner at a file."""
+
+
+def build_providers(
+    file: Checked[ProvidersFile], secrets: Mapping[str, str], environ: Mapping[str, str]
+) -> tuple[Provider, ...]:
+    """Return the providers; for those that ``key_problems`` names nothing is promised."""
+    return tuple(
+        _provider(name, section, secrets, environ) for name, section in file.values.root.items()
+    )
+
+
+def _provider(
+    name: str,
+    section: ProviderSection,
+    secrets: Mapping[str, str],
+    environ: Mapping[str, str],
+) -> Provider:
+    key, key_from = section.api_key, "providers.yaml"
+    if section.api_key_env is not None:
+        key, key_from = environ.get(section.api_key_env), section.api_key_env
+    elif section.api_key_secret is not None:
+        key, key_from = secrets.get(section.api_key_secret), "secrets.yaml"
+    return Provider(
+        name=name,
+        base_url=section.base_url.rstrip("/"),
+        api=section.api,
+        key=Secret(key) if key else None,
+        headers={header: Secret(value) for header, value in section.headers.items()},
+        models=tuple(section.models),
+        windows=dict(section.windows),
+        deadlines=Deadlines(**section.deadlines.model_dump()),
+        url_from="providers.yaml",
+        key_from=key_from,
+    )
+
+
+def key_problems(file: Checked[ProvidersFile], secrets: Mapping[str, str]) -> Iterator[Problem]:
+    """Yield where two places are named for a key, or one that is not there."""
+    for name, section in file.values.root.items():
+        given = [key for key in _KEYS if getattr(section, key) is not None]
+        if len(given) > 1:
+            text = f"stands beside {given[1]}; keep one of the two"
+            yield problem(file.document, (name, given[0]), text)
+        wanted = section.api_key_secret
+        if wanted is not None and wanted not in secrets:
+            known = did_you_mean(wanted, list(secrets)) or _listed(list(secrets))
+            text = f"secrets.yaml has no secret {wanted!r}{known}"
+            yield problem(file.document, (name, "api_key_secret"), text)
+
+
+def _listed(names: list[str]) -> str:
+    return f"; there are {', '.join(names)}" if names else ": add it there"
+
+
+def key_remarks(file: Checked[ProvidersFile], environ: Mapping[str, str]) -> Iterator[Problem]:
+    """Yield what makes a provider unusable now, and keys that others can read."""
+    for name, section in file.values.root.items():
+        if section.api_key_env is not None and not environ.get(section.api_key_env):
+            text = f"the environment variable {section.api_key_env} is not set"
+            yield problem(file.document, (name, "api_key_env"), text)
+    document = file.document
+    if holds_secret(document.file.name, document.values):
+        yield from openness(document.file)
+
+
+def openness(file: Path) -> Iterator[Problem]:
+    """Yield that a file with secrets can be read or changed by others, and how to end that."""
+    try:
+        mode = file.stat().st_mode & 0o777
+    except OSError:  # it is not there, or gone again
+        return
+    if mode & OTHERS:
+        text = f"holds secrets and others can use it (mode {mode:04o}): chmod 600 {file}"
+        yield Problem(file, None, "", text)

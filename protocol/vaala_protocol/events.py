@@ -6,7 +6,7 @@ all frames after a snapshot gives the state that a later snapshot shows.
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from vaala_protocol.base import Value
 from vaala_protocol.items import Item
@@ -108,6 +108,16 @@ class Unsaved(Value, frozen=True, kw_only=True, tag_field="type", tag="session/u
     reason: str | None = None
 
 
+class UnknownEvent(Value, frozen=True, kw_only=True, tag_field="type", tag="unknown"):
+    """An event of a type that this version does not know, whole: its numbers count, it is no gap.
+
+    A client makes it of what a newer server sends; a server sends none.
+    """
+
+    unknown_type: str
+    fields: dict[str, Any]
+
+
 Event: TypeAlias = (
     ConversationChanged
     | SessionOpened
@@ -123,6 +133,7 @@ Event: TypeAlias = (
     | CommandOutput
     | WaitsChanged
     | Unsaved
+    | UnknownEvent
 )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal, TypeAlias
 
 from vaala_protocol.base import Value
+from vaala_protocol.events import UnknownEvent
 from vaala_protocol.items import Approval, Question
 from vaala_protocol.methods.base import Done, Notification, Request
 from vaala_protocol.pages import ConversationRow
@@ -163,7 +164,7 @@ class ConfigChanged(Value, frozen=True, kw_only=True, tag_field="type", tag="con
 
 
 RuntimeEvent: TypeAlias = (
-    RowChanged | RowRemoved | DecisionPending | DecisionSettled | ConfigChanged
+    RowChanged | RowRemoved | DecisionPending | DecisionSettled | ConfigChanged | UnknownEvent
 )
 
 

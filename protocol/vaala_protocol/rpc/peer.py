@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
 from vaala_protocol import limits
@@ -26,6 +25,7 @@ from vaala_protocol.rpc.reading import (
     read_envelope,
     read_members,
     read_params,
+    read_sent,
 )
 from vaala_protocol.rpc.refusals import INVALID_REQUEST, PARSE_ERROR, error_body, refusal
 from vaala_protocol.rpc.serving import Batch, Serving
@@ -88,16 +88,15 @@ class Peer:
         Wrong messages come back as a `Reply` with the error that JSON-RPC 2.0 has for them. A
         request whose id is that of one in work is refused, and does not touch the other.
         """
-        if len(data) > self._message_bytes_max:
-            text = f"a message of more than {self._message_bytes_max} bytes"
-            return [_wrong(None, INVALID_REQUEST, text)]
         try:
-            if isinstance(data, bytes):
-                data.decode()  # parts that are kept or skipped unread must be UTF-8, too
-            if is_array(data):
-                return self._take_batch(data)
-            envelope = read_envelope(data)
-        except (NotJson, UnicodeDecodeError) as error:
+            text = data.encode() if isinstance(data, str) else _utf8(data)
+            if len(text) > self._message_bytes_max:
+                reason = f"a message of more than {self._message_bytes_max} bytes"
+                return [_wrong(None, INVALID_REQUEST, reason)]
+            if is_array(text):
+                return self._take_batch(text)
+            envelope = read_envelope(text)
+        except (NotJson, UnicodeError) as error:
             return [_wrong(None, PARSE_ERROR, f"not JSON: {error}")]
         except NotAMessage as error:
             return _found(self._not_a_message(error, None))
@@ -174,14 +173,18 @@ class Peer:
         return Call(id, method, typed)
 
     def _take_note(self, method: str, params: Raw | UnsetType) -> Incoming:
-        kind = self._hears.get(method) or self._serves.get(method)
+        heard = self._hears.get(method)
+        served = self._serves.get(method)
         name = method[: limits.METHOD_CHARACTERS_MAX]
-        if kind is None:
-            return Ignored("a notification that is not known", name)
         try:
-            return Note(method, read_params(method, params, kind))
-        except (BadRequest, NotJson) as error:
-            return Ignored(f"a notification that cannot be read: {error}", name)
+            if heard is not None:
+                return Note(method, read_sent(params, heard))
+            if served is not None:
+                return Note(method, read_params(method, params, served))
+        except (BadRequest, Malformed, NotJson) as error:
+            reason = str(error)[: limits.ERROR_CHARACTERS_MAX]
+            return Ignored(f"a notification that cannot be read: {reason}", name)
+        return Ignored("a notification that is not known", name)
 
     def _take_answer(
         self, id: Id, result: Raw | UnsetType, error: Raw | UnsetType
@@ -192,11 +195,9 @@ class Peer:
         if error is not UNSET and bytes(error) != b"null":
             return Answer(id, error=refusal(error))
         try:
-            return Answer(
-                id, msgspec.json.decode(b"null" if result is UNSET else result, type=kind)
-            )
-        except (msgspec.DecodeError, RecursionError) as problem:
-            return Answer(id, error=Malformed(f"the result of a request: {problem}"))
+            return Answer(id, read_sent(result, kind))
+        except Malformed as problem:
+            return Answer(id, error=problem)
 
     def _not_a_message(self, error: NotAMessage, batch: Batch | None) -> Incoming | None:
         if not error.answer:
@@ -205,7 +206,7 @@ class Peer:
             return Answer(error.id, error=Malformed(f"an answer that cannot be read: {error}"))
         return Ignored(f"an answer that cannot be read: {error}")
 
-    def _take_batch(self, data: bytes | str) -> list[Incoming]:
+    def _take_batch(self, data: bytes) -> list[Incoming]:
         """Take the members of a batch in; the answers to its requests leave as one array."""
         if len(data) > limits.BATCH_BYTES_MAX:
             text = f"a batch of more than {limits.BATCH_BYTES_MAX} bytes"
@@ -225,6 +226,12 @@ class Peer:
                 found += _found(self._not_a_message(error, batch))
         whole = batch.whole()
         return found if whole is None else [*found, Reply(whole)]
+
+
+def _utf8(data: bytes) -> bytes:
+    """Return ``data``; raises `UnicodeDecodeError`, also for parts that are not read later."""
+    data.decode()
+    return data
 
 
 def _found(taken: Incoming | None) -> list[Incoming]:

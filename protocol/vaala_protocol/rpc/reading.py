@@ -11,8 +11,10 @@ from typing import TypeVar
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
+from vaala_protocol.base import Malformed
 from vaala_protocol.errors import BadRequest
 from vaala_protocol.rpc.incoming import Id
+from vaala_protocol.rpc.newer import read_newer
 from vaala_protocol.rpc.problems import bad_params, explain
 from vaala_protocol.rpc.wire import Envelope, OddEnvelope
 
@@ -20,6 +22,7 @@ T = TypeVar("T")
 
 _ENVELOPE = msgspec.json.Decoder(Envelope)
 _NOTHING = Raw(b"{}")
+_NULL = Raw(b"null")
 
 
 class NotJson(Exception):
@@ -36,20 +39,20 @@ class NotAMessage(Exception):
         """It looks like an answer: it gets none, or two sides would never end."""
 
 
-def is_array(data: bytes | str) -> bool:
+def is_array(data: bytes) -> bool:
     """Tell from the first character whether JSON text is an array."""
-    return (data[:1].strip() or data.lstrip()[:1]) in ("[", b"[")
+    return (data[:1].strip() or data.lstrip()[:1]) == b"["
 
 
-def read_members(data: bytes | str) -> list[Raw]:
+def read_members(data: bytes) -> list[Raw]:
     """Return the members of an array, unread; raises `NotJson`."""
     try:
         return msgspec.json.decode(data, type=list[Raw])
-    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise NotJson(str(error)) from error
 
 
-def read_envelope(data: bytes | str | Raw) -> Envelope:
+def read_envelope(data: bytes | Raw) -> Envelope:
     """Read one message; raises `NotJson`, `NotAMessage`.
 
     What is inside its params, result or error can still turn out to be no JSON text.
@@ -58,7 +61,7 @@ def read_envelope(data: bytes | str | Raw) -> Envelope:
         return _ENVELOPE.decode(data)
     except msgspec.ValidationError as error:
         raise _odd(data, str(error)) from error
-    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise NotJson(str(error)) from error
 
 
@@ -81,10 +84,25 @@ def read_params(method: str, raw: Raw | UnsetType, kind: type[T]) -> T:
         raise NotJson(str(error)) from error
 
 
-_NULL = Raw(b"null")
+def read_sent(raw: Raw | UnsetType, kind: type[T]) -> T:
+    """Return what a server sent: a result, or the parameters of a notification.
+
+    What only a newer server knows is kept as unknown; raises `Malformed` for the rest.
+    """
+    if raw is UNSET:
+        raw = _NULL
+    try:
+        return msgspec.json.decode(raw, type=kind)
+    except msgspec.ValidationError as error:
+        try:
+            return read_newer(raw, kind)
+        except Malformed:
+            raise Malformed(str(error)) from error
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise Malformed(str(error)) from error
 
 
-def _odd(data: bytes | str | Raw, problem: str) -> NotJson | NotAMessage:
+def _odd(data: bytes | Raw, problem: str) -> NotJson | NotAMessage:
     """Tell what JSON is that does not read as an envelope; its inside may be broken, too."""
     try:
         odd = msgspec.json.decode(data, type=OddEnvelope)
@@ -97,7 +115,7 @@ def _odd(data: bytes | str | Raw, problem: str) -> NotJson | NotAMessage:
     return NotAMessage(f"{field}: {text}", id=_id(odd.id), answer=is_answer)
 
 
-def _no_object(data: bytes | str | Raw) -> NotJson | NotAMessage:
+def _no_object(data: bytes | Raw) -> NotJson | NotAMessage:
     try:
         msgspec.json.decode(data, type=Raw)
     except (msgspec.DecodeError, RecursionError) as error:

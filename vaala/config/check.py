@@ -64,10 +64,8 @@ def _problem(document: Document, schema: type[BaseModel], detail: ErrorDetails) 
     if way and way[-1] == "[key]":
         found = f"{way[-2]!r} is no name; expected {_PATTERNS['[key]']}"
         return problem(document, way[:-1], found)
-    shown = not is_secret(document.file.name, way)
-    return problem(
-        document, way, f"expected {_expected(detail, way)}, found {_found(detail, shown)}"
-    )
+    found = _found(detail, shown=not is_secret(document.file.name, way))
+    return problem(document, way, f"expected {_expected(detail, way)}, found {found}")
 
 
 def _expected(detail: ErrorDetails, way: Sequence[str | int]) -> str:

@@ -37,7 +37,7 @@ _FILE_PREFIX = f"{_SCRIPTED}:"
 
 
 class _Sources(Struct, frozen=True):
-    """What `open_models` was given."""
+    """What `models_over` was given."""
 
     providers: Sequence[Provider]
     environ: Mapping[str, str]
@@ -67,9 +67,31 @@ async def open_models(
     provider; ``scripted`` for the built-in script, ``scripted:FILE`` for another (a relative path
     starts at the directory of this process); and those of ``models``.
     """
-    sources = _Sources(providers, environ, default, unusable or {}, models or {}, local_servers)
     async with open_http(environ) as http:
-        yield ModelSet(sources, http)
+        yield models_over(
+            http, providers, environ,
+            default=default, unusable=unusable, models=models, local_servers=local_servers,
+        )  # fmt: skip
+
+
+def models_over(
+    http: Http,
+    providers: Sequence[Provider],
+    environ: Mapping[str, str],
+    *,
+    default: str | None = None,
+    unusable: Mapping[str, str] | None = None,
+    models: Mapping[str, Model] | None = None,
+    local_servers: Sequence[LocalServer] = LOCAL_SERVERS,
+) -> ModelSet:
+    """Make the models that `open_models` describes over connections that the caller holds.
+
+    Another set over the same connections can take its place at any moment: what the models of
+    this one still do goes on. ``environ`` has keys; proxies are those of ``http``.
+    """
+    return ModelSet(
+        _Sources(providers, environ, default, unusable or {}, models or {}, local_servers), http
+    )
 
 
 class ModelSet(Models):
@@ -84,6 +106,17 @@ class ModelSet(Models):
         self._choosing = trio.Lock()
         self._chosen: Found | None = None
         self._chosen_until = 0.0
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Those given, and those that the configuration lists."""
+        usable = (
+            provider
+            for provider in self._sources.providers
+            if provider.name not in self._sources.unusable
+        )
+        listed = [f"{provider.name}/{model}" for provider in usable for model in provider.models]
+        return (*self._sources.models, *listed)
 
     async def resolve(self, name: str | None) -> tuple[Model, str]:
         """Return the model called ``name`` and one line that says why it was chosen.

@@ -1,0 +1,52 @@
+"""The limits of a client, with their units in their names."""
+
+from __future__ import annotations
+
+CONNECT_S = 1.0
+"""To reach an address; on this machine it is a millisecond or never."""
+HANDSHAKE_S = 3.0
+"""For the answer of the upgrade. A stranger that listens and says nothing costs this much."""
+PATIENT_HANDSHAKE_S = 15.0
+"""The same when it is known that a server runs: this machine may be very busy."""
+READY_S = 30.0
+"""For a server to become ready after its start: it recovers what a crash has left."""
+START_LOCK_S = READY_S + 15.0
+"""How long a client waits for another one that starts the server."""
+START_LOCK_POLL_S = 0.02
+LOCKED_S = 2.0
+"""How long a server may own the data directory before its record is there."""
+LOCKED_POLL_S = 0.1
+OUTPUT_BYTES_MAX = 1024 * 1024
+"""What servers have printed; then it begins anew, with the part before it kept once."""
+LAST_WORDS_BYTES_MAX = 2_000
+"""Of that, in the message about a server that died before it was ready."""
+
+REQUEST_S = 60.0
+"""From the call to the answer, a new connection and a new server included."""
+REQUESTS_MAX = 64
+"""Requests that wait for an answer; further ones wait for their turn."""
+SERVED_MAX = 64
+"""Requests of the server that handlers of an offer work on."""
+OUTGOING_MESSAGES_MAX = REQUESTS_MAX + SERVED_MAX + 64
+"""Messages that wait to be sent; one more, and the server counts as gone."""
+INCOMING_MESSAGES_MAX = 4
+"""Messages that are read from the socket and not looked at yet, each of up to 64 MiB."""
+RECEIVE_BYTES = 64 * 1024
+
+PING_PERIOD_S = 20.0
+PING_S = 20.0
+"""A server that does not answer a ping in this time has gone, whatever the socket says."""
+CLOSE_S = 1.0
+
+RECONNECT_FIRST_S = 0.05
+RECONNECT_MAX_S = 2.0
+RECONNECT_S = 30.0
+"""How long a lost server is looked for, all attempts together, before it is given up."""
+STOPPED_S = 15.0
+"""The same for one that was stopped on purpose: then only another one's start helps."""
+
+SUBSCRIPTION_UPDATES_MAX = 4_096
+"""Updates that wait for one slow reader; then a new snapshot is asked for in their place."""
+SUBSCRIPTION_CHARACTERS_MAX = 8 * 1024 * 1024
+"""Text in these updates, all together."""
+PAGE_ITEMS = 200

@@ -5,6 +5,7 @@ Refused
 +-- UnknownMethod     the other side does not have this method
 +-- InvalidMessage    the other side could not read what it got
 +-- Incompatible      the two sides speak different major versions of the protocol
+|   +-- Outdated        the server is older and idle: it ends now, so that the client starts its own
 +-- NotFound          no such conversation, session, turn, input or approval
 +-- NotPending        the approval, question or input was settled before
 +-- Busy              it cannot be done while something else is going on
@@ -45,6 +46,10 @@ class InvalidMessage(Refused):
 
 class Incompatible(Refused):
     code = "incompatible"
+
+
+class Outdated(Incompatible):
+    code = "outdated"
 
 
 class NotFound(Refused):

@@ -52,7 +52,9 @@ class InitializeResult(Value, frozen=True, kw_only=True):
 class InitializeParams(Value, Request[InitializeResult], frozen=True, kw_only=True):
     """Say who the client is and which protocol it speaks; the first request of a connection.
 
-    Refused as ``incompatible`` when the major versions differ.
+    Refused as ``incompatible`` when the major versions differ. Refused as ``outdated`` by a server
+    that a client has started, that is older than this one and has nothing to do: it ends now, and
+    the client starts its own.
     """
 
     method = "runtime/initialize"

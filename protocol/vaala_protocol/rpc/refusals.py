@@ -29,6 +29,7 @@ NUMBERS: dict[type[Refused], int] = {
     errors.Stopping: -32007,
     errors.TimedOut: -32008,
     errors.Incompatible: -32009,
+    errors.Outdated: -32010,
     errors.BadRequest: INVALID_PARAMS,
     errors.UnknownMethod: METHOD_NOT_FOUND,
     errors.InvalidMessage: INVALID_REQUEST,

@@ -13,13 +13,13 @@ class Command(Struct, frozen=True):
     """What to run. Exactly one of ``argv`` and ``shell`` is given.
 
     ``cwd`` is absolute, or relative to the workspace. ``env`` is laid over the executor's
-    environment. Without ``stdin`` the process reads end of file.
+    environment; None takes a variable out of it. Without ``stdin`` the process reads end of file.
     """
 
     argv: tuple[str, ...] = ()
     shell: str | None = None
     cwd: str = "."
-    env: Mapping[str, str] = field(default_factory=dict)
+    env: Mapping[str, str | None] = field(default_factory=dict[str, str | None])
     pty: bool = False
     stdin: bool = False
 

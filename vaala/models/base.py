@@ -7,7 +7,7 @@ steps encoded, so that a long history costs a copy of bytes and not a pass over 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Literal, TypeAlias
 
@@ -246,6 +246,20 @@ class Model(ABC):
 
 class Models(ABC):
     """The models of a runtime, by name."""
+
+    async def resolve_with(self, name: str | None, keys: Mapping[str, str]) -> tuple[Model, str]:
+        """Like `resolve`, for a client that has ``keys``: variables of providers, by name.
+
+        They go below the configuration and above the environment of this process, and serve this
+        one answer: what they gave is given to nobody who does not have them. By default no model
+        depends on them.
+        """
+        return await self.resolve(name)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names to choose from, as far as they are known without asking anybody."""
+        return ()
 
     @abstractmethod
     async def resolve(self, name: str | None) -> tuple[Model, str]:

@@ -6,11 +6,25 @@ import re
 from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from vaala.discovery.environment import KEY_ORDER, KEY_VARIABLES
 from vaala.models.listing import LocalServer
 from vaala.models.provider import Provider
 from vaala.models.secret import Secret
 from vaala_protocol.errors import BadRequest
+
+__all__ = [
+    "KEY_VARIABLES",
+    "NOT_SPOKEN",
+    "Found",
+    "default_model",
+    "find_by_key",
+    "not_spoken",
+    "nothing_found",
+    "provider_of_environ",
+    "with_key",
+]
 
 OPENAI_URL = "https://api.openai.com/v1"
 OPENROUTER_URL = "https://openrouter.ai/api/v1"
@@ -24,17 +38,6 @@ NOT_SPOKEN: Mapping[str, tuple[str, ...]] = {
     "gemini": ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
 }
 """Providers whose own API is not spoken yet, with the variables of their keys."""
-
-KEY_ORDER = (
-    "ANTHROPIC_API_KEY",
-    "OPENAI_API_KEY",
-    "OPENAI_BASE_URL",
-    "GEMINI_API_KEY",
-    "GOOGLE_API_KEY",
-    "OPENROUTER_API_KEY",
-)
-KEY_VARIABLES = tuple(name for name in KEY_ORDER if name.endswith("_API_KEY"))
-"""What commands of an agent must not be able to read."""
 
 
 class Found(Struct, frozen=True):
@@ -71,6 +74,15 @@ def provider_of_environ(name: str, environ: Mapping[str, str]) -> Provider | Non
         url_from="OPENAI_BASE_URL" if url else "",
         key_from="OPENAI_API_KEY",
     )
+
+
+def with_key(provider: Provider, keys: Mapping[str, str]) -> Provider:
+    """Return a provider with the key that a client has under the name that it is looked for.
+
+    A key that stands in the configuration itself stays: its name is that of no variable.
+    """
+    key = _value(keys, provider.key_from) if provider.key_from else ""
+    return replace(provider, key=Secret(key)) if key else provider
 
 
 def default_model(provider: Provider) -> str | None:

@@ -24,6 +24,10 @@ CONNECTION_IDLE_S = 60.0
 POOL_WAIT_S = 120.0
 """How long a request waits for a connection while all are in use."""
 
+CLIENTS_MAX = 64
+"""Clients of models that are kept: one for each provider and key. Each is a few hundred bytes; a
+new one asks once again what its server can do."""
+
 TAIL_S = 5.0
 """How long a finished answer may still bring its usage and its end."""
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, TypeAlias
 
 import trio
 from msgspec import Struct
+from msgspec.structs import replace
 
 from vaala.models.base import Model, ModelFailure, Models, ModelUnreachable
 from vaala.models.choose import (
@@ -19,11 +21,13 @@ from vaala.models.choose import (
     not_spoken,
     nothing_found,
     provider_of_environ,
+    with_key,
 )
 from vaala.models.http import Http, open_http
-from vaala.models.limits import CHOICE_KEPT_S
+from vaala.models.limits import CHOICE_KEPT_S, CLIENTS_MAX
 from vaala.models.listing import LOCAL_SERVERS, LocalServer, list_models, probe
 from vaala.models.provider import Provider
+from vaala.models.secret import Secret
 from vaala_protocol.errors import BadRequest
 
 if TYPE_CHECKING:
@@ -34,6 +38,11 @@ if TYPE_CHECKING:
 
 _SCRIPTED = "scripted"
 _FILE_PREFIX = f"{_SCRIPTED}:"
+
+_Keys: TypeAlias = Mapping[str, str]
+"""Variables of providers that one client has: in no state of the set, but for the clients of
+models, which are found again by the key itself."""
+_NO_KEYS: _Keys = MappingProxyType({})
 
 
 class _Sources(Struct, frozen=True):
@@ -101,11 +110,12 @@ class ModelSet(Models):
         self._sources = sources
         self._http = http
         self._configured = {provider.name: provider for provider in sources.providers}
-        self._clients: dict[str, ChatClient] = {}
+        self._clients: dict[tuple[str, str, Secret | None], ChatClient] = {}
+        """By name, URL and key of the provider; the one that was used last stands last."""
         self._demo: ScriptedModel | None = None
-        self._choosing = trio.Lock()
-        self._chosen: Found | None = None
-        self._chosen_until = 0.0
+        self._probing = trio.Lock()
+        self._local: tuple[LocalServer, str] | None = None
+        self._local_until = 0.0
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -124,24 +134,33 @@ class ModelSet(Models):
         With None: the configured default, else the first configured provider that can be used,
         else the first key of the environment, else a local server. Raises `BadRequest`.
         """
+        return await self.resolve_with(name, _NO_KEYS)
+
+    async def resolve_with(self, name: str | None, keys: Mapping[str, str]) -> tuple[Model, str]:
+        """See `Models.resolve_with`.
+
+        A key makes a configured provider usable that looks for it by that name. All variables of a
+        provider that is not configured come from the client when one of them does, so that no key
+        of one side goes to a URL of the other.
+        """
         if name is None:
-            return await self._default()
-        model = await self._named(name)
+            return await self._default(keys)
+        model = await self._named(name, keys)
         return model, f"model {model.name}: chosen by name"
 
-    async def _named(self, name: str) -> Model:
+    async def _named(self, name: str, keys: _Keys) -> Model:
         given = self._sources.models.get(name)
         if given is not None:
             return given
         if name == _SCRIPTED or name.startswith(_FILE_PREFIX):
             return await self._scripted(name)
         head, slash, model = name.partition("/")
-        provider = self._provider(head)
+        provider = self._provider(head, keys)
         if provider is not None and slash and model:
             return self._model(provider, model)
         if provider is not None and not slash:
             return await self._of(Found(provider, default_model(provider), ""))
-        return await self._of_default_provider(name)
+        return await self._of_default_provider(name, keys)
 
     async def _scripted(self, name: str) -> Model:
         from vaala.models.scripted.demo import DEMO
@@ -155,14 +174,17 @@ class ModelSet(Models):
             self._demo = ScriptedModel(DEMO)
         return self._demo
 
-    def _provider(self, name: str) -> Provider | None:
+    def _provider(self, name: str, keys: _Keys) -> Provider | None:
         """Return a provider that can be used; raises `BadRequest` for one that cannot."""
+        configured = self._configured.get(name)
+        provider = None if configured is None else self._usable(configured, keys)
+        if provider is not None:
+            return provider
         reason = self._sources.unusable.get(name)
         if reason is not None:
             raise BadRequest(f"the provider {name} cannot be used: {reason}")
-        if name in self._configured:
-            return self._configured[name]
-        provider = provider_of_environ(name, self._sources.environ)
+        provider = provider_of_environ(name, keys)
+        provider = provider or provider_of_environ(name, self._sources.environ)
         if provider is not None:
             return provider
         if name in ("openai", "openrouter"):
@@ -172,10 +194,15 @@ class ModelSet(Models):
         local = next((one for one in self._sources.local_servers if one.name == name), None)
         return None if local is None else local.provider
 
-    async def _of_default_provider(self, model: str) -> Model:
+    def _usable(self, provider: Provider, keys: _Keys) -> Provider | None:
+        """Return a configured provider with the key that counts; None: it has none."""
+        keyed = with_key(provider, keys)
+        return None if keyed is provider and provider.name in self._sources.unusable else keyed
+
+    async def _of_default_provider(self, model: str, keys: _Keys) -> Model:
         """Take ``model`` for one of the provider that would be used if none were named."""
         try:
-            found = await self._found(beside_default=True)
+            found = await self._found(keys, beside_default=True)
         except BadRequest:
             found = None
         if found is None or ("/" in model and model not in found.provider.models):
@@ -192,9 +219,13 @@ class ModelSet(Models):
             )
         from vaala.models.chat.model import ChatClient, ChatModel
 
-        client = self._clients.get(provider.name)
+        named = (provider.name, provider.base_url, provider.key)
+        client = self._clients.pop(named, None)
         if client is None or client.provider != provider:
-            client = self._clients[provider.name] = ChatClient(provider, self._http)
+            client = ChatClient(provider, self._http)
+        self._clients[named] = client
+        if len(self._clients) > CLIENTS_MAX:
+            del self._clients[next(iter(self._clients))]
         return ChatModel(client, model)
 
     def _unknown(self, name: str) -> str:
@@ -204,14 +235,14 @@ class ModelSet(Models):
         known += ["openai", "openrouter", *(one.name for one in self._sources.local_servers)]
         return f"no model is called {name!r}; write PROVIDER/MODEL; {_close(name, known)}"
 
-    async def _default(self) -> tuple[Model, str]:
+    async def _default(self, keys: _Keys) -> tuple[Model, str]:
         if self._sources.default is not None:
-            model = await self._named(self._sources.default)
+            model = await self._named(self._sources.default, keys)
             return model, f"model {model.name}: the default of the configuration"
         if self._sources.models:
             name, model = next(iter(self._sources.models.items()))
             return model, f"model {name}: the first that was given"
-        found = await self._found(beside_default=False)
+        found = await self._found(keys, beside_default=False)
         model = await self._of(found)
         return model, f"model {model.name}: {found.why}"
 
@@ -232,37 +263,43 @@ class ModelSet(Models):
                 ) from failure
         return self._model(found.provider, name)
 
-    async def _found(self, *, beside_default: bool) -> Found:
-        """Look for what there is; what was found counts for `CHOICE_KEPT_S`. One looks, all wait.
+    async def _found(self, keys: _Keys, *, beside_default: bool) -> Found:
+        """Look for what there is.
 
         With ``beside_default`` the provider of the configured default goes first: another model
         of it is wanted.
         """
         head, slash, _ = (self._sources.default or "").partition("/")
-        if beside_default and slash and (provider := self._provider(head)) is not None:
+        if beside_default and slash and (provider := self._provider(head, keys)) is not None:
             return Found(provider, None, "the provider of the configured default")
-        async with self._choosing:
-            if self._chosen is None or trio.current_time() >= self._chosen_until:
-                self._chosen = await self._look()
-                self._chosen_until = trio.current_time() + CHOICE_KEPT_S
-            return self._chosen
-
-    async def _look(self) -> Found:
-        for provider in self._sources.providers:
-            if provider.name not in self._sources.unusable:
+        for configured in self._sources.providers:
+            if (provider := self._usable(configured, keys)) is not None:
                 why = "the first provider of the configuration"
                 return Found(provider, default_model(provider), why)
-        found, notes = find_by_key(self._sources.environ)
+        found, notes = find_by_key(keys)
+        if found is not None:
+            found = replace(found, why=f"{found.why} at the client")
+        else:
+            found, more = find_by_key(self._sources.environ)
+            notes += [note for note in more if note not in notes]
         if found is None:
-            local = await probe(self._http, self._sources.local_servers)
-            if local is None:
-                raise BadRequest(nothing_found(self._sources.local_servers, notes))
-            server, model = local
+            server, model = await self._local_server(notes)
             why = f"{server.title} runs here on port {server.port}"
             found = Found(server.provider, model, why)
-        if notes:
-            return Found(found.provider, found.model, f"{found.why} ({'; '.join(notes)})")
-        return found
+        return replace(found, why=f"{found.why} ({'; '.join(notes)})") if notes else found
+
+    async def _local_server(self, notes: Sequence[str]) -> tuple[LocalServer, str]:
+        """Return a model server of this machine and a model of it, or raise `BadRequest`.
+
+        What was found counts for `CHOICE_KEPT_S`. One looks, all wait.
+        """
+        async with self._probing:
+            if self._local is None or trio.current_time() >= self._local_until:
+                self._local = await probe(self._http, self._sources.local_servers)
+                self._local_until = trio.current_time() + CHOICE_KEPT_S
+            if self._local is None:
+                raise BadRequest(nothing_found(self._sources.local_servers, notes))
+            return self._local
 
 
 def _close(name: str, known: Iterable[str]) -> str:

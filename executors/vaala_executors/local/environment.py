@@ -39,8 +39,9 @@ def base_environment(environ: Mapping[str, str], strip: Iterable[str]) -> dict[s
 
 
 def command_environment(
-    base: Mapping[str, str], overlay: Mapping[str, str], *, directory: str, pty: bool
+    base: Mapping[str, str], overlay: Mapping[str, str | None], *, directory: str, pty: bool
 ) -> dict[str, str]:
-    """Return the environment of one command; ``overlay`` wins over all else."""
+    """Return the environment of one command; ``overlay`` wins over all else, None unsets."""
     terminal = {"TERM": PTY_TERM} if pty else {}
-    return {**base, **terminal, "PWD": directory, **overlay}
+    merged = {**base, **terminal, "PWD": directory, **overlay}
+    return {name: value for name, value in merged.items() if value is not None}

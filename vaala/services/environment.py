@@ -1,0 +1,59 @@
+"""The environment of the client that a conversation works for, in the memory of the server alone.
+
+The client that spoke last counts. Its overlay is for the local commands of that conversation; its
+keys are for its models and for nothing else: they stand in no log, no item and no command.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+
+from vaala.discovery.environment import KEY_ORDER, OVERLAY_PREFIXES
+from vaala_protocol.methods.runtime import ClientEnvironment
+
+_NOTHING: Mapping[str, str] = MappingProxyType({})
+
+
+class Environment:
+    """What was last said; empty before anyone has spoken."""
+
+    def __init__(
+        self, *, own: Mapping[str, str] = os.environ, withheld: Iterable[str] = ()
+    ) -> None:
+        """``own`` is what local commands inherit; ``withheld`` are more variables that no command
+        may see, such as the keys that the configuration names."""
+        self._own = own
+        self._withheld = frozenset((*KEY_ORDER, *withheld))
+        self._keys = _NOTHING
+        self._overlay: Mapping[str, str | None] = _NOTHING
+        self._directory: str | None = None
+
+    def adopt(self, said: ClientEnvironment) -> None:
+        """Take what a client says in place of all that was said before."""
+        self._keys = MappingProxyType({**said.keys})
+        self._directory = said.directory
+        overlay: dict[str, str | None] = {}
+        if said.overlay:
+            # A client names what it has of these; what only the server has is of another shell.
+            overlay = {name: None for name in self._own if name.startswith(OVERLAY_PREFIXES)}
+        overlay.update(said.overlay)
+        for name in (*self._withheld, *said.keys):
+            overlay.pop(name, None)
+        self._overlay = MappingProxyType(overlay)
+
+    @property
+    def keys(self) -> Mapping[str, str]:
+        """Variables of providers: below the configuration, above those of the server itself."""
+        return self._keys
+
+    @property
+    def overlay(self) -> Mapping[str, str | None]:
+        """To be laid over the environment of local commands; None: not set."""
+        return self._overlay
+
+    @property
+    def directory(self) -> str | None:
+        """The client's working directory."""
+        return self._directory

@@ -1,0 +1,1 @@
+"""How bytes from sockets become WebSockets and HTTP requests that may be trusted."""

@@ -1,0 +1,50 @@
+"""`Caller`: the client that a request came from, as the methods see it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from msgspec import Struct
+
+from vaala.server.api.api import Api
+from vaala.server.api.offers import Offers
+from vaala.server.api.watches import Watches
+from vaala.server.wire import PeerInfo
+from vaala_protocol.base import Value
+from vaala_protocol.methods.runtime import ClientEnvironment, ClientInfo
+
+
+class Caller:
+    """Lives as long as the connection."""
+
+    def __init__(self, api: Api, peer: PeerInfo, watches: Watches, offers: Offers) -> None:
+        self.api = api
+        self.peer = peer
+        self.watches = watches
+        self.offers = offers
+        self.client: ClientInfo | None = None
+        """None before `runtime/initialize`."""
+        self.environment: ClientEnvironment | None = None
+
+    @property
+    def name(self) -> str:
+        return self.client.name if self.client is not None else ""
+
+    async def prepare(self, conversation_id: str) -> None:
+        """Let a conversation know what its next turn has of this client: what the client offers,
+        also when the conversation was opened again since, and the environment it runs in.
+
+        Raises `NotFound`, `Stopping`.
+        """
+        conversation = await self.api.runtime.conversation(conversation_id)
+        self.offers.renew(conversation)
+        if self.environment is not None:
+            conversation.environment.adopt(self.environment)
+
+
+class Opened(Struct, frozen=True):
+    """The answer to a wish to watch, and what begins behind it."""
+
+    result: Value
+    begin: Callable[[], None]
+    """Called at once when the answer stands in the outbox: nothing comes before the answer."""

@@ -1,0 +1,74 @@
+"""`Method`: the parameters of a method, the handler for them, and what it must not overtake."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Hashable
+from typing import Any, TypeAlias, TypeVar
+
+from msgspec import Struct
+
+from vaala.server.api.api import Api
+from vaala.server.api.caller import Caller, Opened
+from vaala_protocol.base import Value
+from vaala_protocol.methods.base import Request
+
+P = TypeVar("P", bound=Request[Any])
+
+Lane: TypeAlias = Callable[[Any], Hashable]
+"""Tells which requests are done in order: those of one client with an equal lane. None: no order.
+"""
+Outcome: TypeAlias = Value | Opened
+
+
+class Method(Struct, frozen=True):
+    params: type[Request[Any]]
+    handle: Callable[[Caller, Any], Awaitable[Outcome]]
+    """Raises `Refused` for what the client can act on; anything else is a bug."""
+    lane: Lane
+    urgent: Callable[[Outcome], bool] | None = None
+    """Handled before its turn, too: at once, and when this says that nothing came of it because
+    what is in front has not been done yet, once more in its turn."""
+
+    @property
+    def name(self) -> str:
+        return self.params.method
+
+
+def method(
+    params: type[P], handle: Callable[[Caller, P], Awaitable[Outcome]], lane: Lane
+) -> Method:
+    """A method that needs to know the client."""
+    return Method(params, handle, lane)
+
+
+def view(params: type[P], read: Callable[[Api, P], Awaitable[Value]]) -> Method:
+    """A method that only looks: no order, and the same for every client."""
+
+    async def handle(caller: Caller, asked: P) -> Value:
+        return await read(caller.api, asked)
+
+    return Method(params, handle, no_lane)
+
+
+def no_lane(params: Any) -> None:
+    """Done as soon as it is read."""
+
+
+def conversation_lane(params: Any) -> Hashable:
+    """What changes a conversation or its sessions, in the order in which it was asked."""
+    return "conversation", params.conversation_id
+
+
+def config_lane(params: Any) -> Hashable:
+    """What changes the configuration."""
+    return "config"
+
+
+def watch_lane(params: Any) -> Hashable:
+    """Beginning and ending to watch the same thing: a conversation, or all of them."""
+    return "watch", getattr(params, "conversation_id", None)
+
+
+def command_lane(params: Any) -> Hashable:
+    """What is written to one command, in the order in which it was asked."""
+    return "command", params.conversation_id, params.command_id

@@ -1,0 +1,94 @@
+"""``runtime/``: the server itself, and what goes on in all of its conversations."""
+
+from __future__ import annotations
+
+from vaala.server import limits
+from vaala.server.api.api import Api
+from vaala.server.api.caller import Caller, Opened
+from vaala.server.api.memory import resident_bytes
+from vaala.server.api.method import Method, config_lane, method, no_lane, view, watch_lane
+from vaala.server.api.surroundings import environment_given
+from vaala.server.api.versions import judge, mismatch
+from vaala_protocol.errors import BadRequest, Busy, Incompatible, Outdated
+from vaala_protocol.methods import runtime as wire
+from vaala_protocol.methods.base import Done
+
+
+async def initialize(caller: Caller, params: wire.InitializeParams) -> wire.InitializeResult:
+    if caller.client is not None:
+        raise BadRequest(f"this connection is initialized already, by {caller.name}")
+    api = caller.api
+    notices = [*api.notices, *(f"configuration: {one.text}" for one in api.config.problems)]
+    match judge(api.server, params, idle=_is_idle(caller)):
+        case "yield":
+            api.shutdown(f"a client of vaala {params.client.version} is newer")
+            raise Outdated(
+                f"this server (vaala {api.server.version}) ends for a newer client: start another"
+            )
+        case "refuse":
+            raise Incompatible(mismatch(api.server, params))
+        case "notice":
+            notices.append(
+                f"the server runs vaala {api.server.version} and this client is "
+                f"{params.client.version}: `vaala restart` when its work is done"
+            )
+        case "serve":
+            pass
+    if params.environment is not None:
+        caller.environment = environment_given(caller.peer, params.environment)
+    if len(params.client.name) > limits.CLIENT_NAME_CHARACTERS_MAX or not params.client.name:
+        raise BadRequest(
+            f"the name of a client has 1 to {limits.CLIENT_NAME_CHARACTERS_MAX} characters",
+            field="client.name",
+        )
+    caller.client = params.client
+    return wire.InitializeResult(server=api.server, notices=tuple(notices))
+
+
+def _is_idle(caller: Caller) -> bool:
+    """Nothing runs, and nobody else is connected."""
+    return not caller.api.runtime.busy and len(caller.api.clients) <= 1
+
+
+async def status(api: Api, params: wire.RuntimeStatusParams) -> wire.RuntimeStatusResult:
+    return wire.RuntimeStatusResult(
+        server=api.server,
+        address=api.address,
+        clients=len(api.clients),
+        memory_bytes=resident_bytes(),
+        conversations=api.runtime.status(),
+        config_generation=api.config.generation,
+        notices=api.notices,
+    )
+
+
+async def subscribe(caller: Caller, params: wire.RuntimeSubscribeParams) -> Opened:
+    snapshot, watch = await caller.watches.watch_runtime()
+    return Opened(snapshot, watch.begin)
+
+
+async def unsubscribe(caller: Caller, params: wire.RuntimeUnsubscribeParams) -> Done:
+    caller.watches.leave_runtime()
+    return Done()
+
+
+async def reload(caller: Caller, params: wire.ReloadParams) -> wire.ReloadResult:
+    return await caller.api.config.reload()
+
+
+async def shutdown(caller: Caller, params: wire.ShutdownParams) -> Done | Opened:
+    api = caller.api
+    if params.only_if_idle and api.runtime.busy:
+        raise Busy("a turn, a command or a decision is under way: `vaala status` shows which")
+    reason = params.reason or f"{caller.name} asked for it"
+    return Opened(Done(), lambda: api.shutdown(reason))
+
+
+METHODS: tuple[Method, ...] = (
+    method(wire.InitializeParams, initialize, no_lane),
+    view(wire.RuntimeStatusParams, status),
+    method(wire.RuntimeSubscribeParams, subscribe, watch_lane),
+    method(wire.RuntimeUnsubscribeParams, unsubscribe, watch_lane),
+    method(wire.ReloadParams, reload, config_lane),
+    method(wire.ShutdownParams, shutdown, no_lane),
+)

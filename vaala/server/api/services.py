@@ -1,0 +1,23 @@
+"""``client/``: what a client offers to do for a conversation."""
+
+from __future__ import annotations
+
+from vaala.server.api.caller import Caller
+from vaala.server.api.method import Method, conversation_lane, method, no_lane
+from vaala_protocol.methods import client as wire
+from vaala_protocol.methods.base import Done
+
+
+async def offer(caller: Caller, params: wire.ClientOfferParams) -> wire.ClientOfferResult:
+    return wire.ClientOfferResult(offer_id=await caller.offers.make(caller.name, params))
+
+
+async def withdraw(caller: Caller, params: wire.ClientWithdrawParams) -> Done:
+    caller.offers.withdraw(params.offer_id)
+    return Done()
+
+
+METHODS: tuple[Method, ...] = (
+    method(wire.ClientOfferParams, offer, conversation_lane),
+    method(wire.ClientWithdrawParams, withdraw, no_lane),
+)

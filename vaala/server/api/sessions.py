@@ -1,0 +1,109 @@
+"""``session/``: messages to an agent, its queue, its settings and its transcript."""
+
+from __future__ import annotations
+
+from vaala.handle import ConversationHandle
+from vaala.server import limits
+from vaala.server.api.api import Api
+from vaala.server.api.caller import Caller, Opened
+from vaala.server.api.lookup import session_of
+from vaala.server.api.method import Method, Outcome, conversation_lane, method, view
+from vaala.server.api.surroundings import environment_given
+from vaala.server.api.turns import turn
+from vaala_protocol.methods import session as wire
+from vaala_protocol.methods.base import Done
+from vaala_protocol.pages import ItemPage
+from vaala_protocol.public import public_page
+from vaala_protocol.settings import Settings
+from vaala_protocol.state import InputInfo
+
+
+def _talk(api: Api, params: wire.SessionParams) -> ConversationHandle:
+    return ConversationHandle(api.runtime, params.conversation_id)
+
+
+async def send(caller: Caller, params: wire.SessionSendParams) -> InputInfo:
+    if params.environment is not None:
+        caller.environment = environment_given(caller.peer, params.environment)
+    await caller.prepare(params.conversation_id)
+    return await _talk(caller.api, params).send(
+        params.content,
+        delivery=params.delivery,
+        client_id=params.client_id,
+        settings=params.settings,
+        session_id=params.session_id,
+    )
+
+
+async def interrupt(
+    caller: Caller, params: wire.SessionInterruptParams
+) -> wire.SessionInterruptResult:
+    interrupted = await _talk(caller.api, params).interrupt(
+        params.turn_id, session_id=params.session_id
+    )
+    return wire.SessionInterruptResult(interrupted=interrupted)
+
+
+async def resume(caller: Caller, params: wire.SessionResumeParams) -> Done:
+    await caller.prepare(params.conversation_id)
+    await _talk(caller.api, params).resume(session_id=params.session_id)
+    return Done()
+
+
+async def items(api: Api, params: wire.SessionItemsParams) -> ItemPage:
+    page = await _talk(api, params).items(
+        before=params.before,
+        after=params.after,
+        limit=max(1, min(params.limit, limits.PAGE_ITEMS_MAX)),
+        session_id=params.session_id,
+    )
+    return public_page(page)
+
+
+async def edit_input(caller: Caller, params: wire.SessionEditInputParams) -> InputInfo:
+    return await _talk(caller.api, params).edit_input(
+        params.input_id, params.content, session_id=params.session_id
+    )
+
+
+async def withdraw_input(caller: Caller, params: wire.SessionWithdrawInputParams) -> InputInfo:
+    return await _talk(caller.api, params).withdraw_input(
+        params.input_id, session_id=params.session_id
+    )
+
+
+async def move_input(caller: Caller, params: wire.SessionMoveInputParams) -> Done:
+    await _talk(caller.api, params).move_input(
+        params.input_id, before=params.before, session_id=params.session_id
+    )
+    return Done()
+
+
+async def configure(
+    caller: Caller, params: wire.SessionConfigureParams
+) -> wire.SessionConfigureResult:
+    talk = _talk(caller.api, params)
+    if params.settings != Settings():  # else it only looks, and nothing is written for that
+        await talk.configure(params.settings, session_id=params.session_id)
+    session = await session_of(caller.api, params)
+    settings = session.state.head.settings
+    options = await talk.options(session_id=params.session_id)
+    return wire.SessionConfigureResult(settings=settings, options=options)
+
+
+def _nothing_ran(outcome: Outcome) -> bool:
+    result = outcome.result if isinstance(outcome, Opened) else outcome
+    return isinstance(result, wire.SessionInterruptResult) and not result.interrupted
+
+
+METHODS: tuple[Method, ...] = (
+    method(wire.SessionSendParams, send, conversation_lane),
+    Method(wire.SessionInterruptParams, interrupt, conversation_lane, _nothing_ran),
+    method(wire.SessionResumeParams, resume, conversation_lane),
+    view(wire.SessionItemsParams, items),
+    view(wire.SessionTurnParams, turn),
+    method(wire.SessionEditInputParams, edit_input, conversation_lane),
+    method(wire.SessionWithdrawInputParams, withdraw_input, conversation_lane),
+    method(wire.SessionMoveInputParams, move_input, conversation_lane),
+    method(wire.SessionConfigureParams, configure, conversation_lane),
+)

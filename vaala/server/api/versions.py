@@ -1,0 +1,48 @@
+"""Which clients a server serves: those of its major version of the protocol.
+
+A server that a client started, and that has nothing to do, gives way to a newer client: it ends,
+and the client starts its own. A busy one serves it, and says so once.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal, TypeAlias
+
+from vaala_protocol.methods.runtime import InitializeParams, ServerInfo
+
+Verdict: TypeAlias = Literal["serve", "notice", "yield", "refuse"]
+
+CLIENT = "vaala"
+"""What our own clients call themselves, alone or before more words: ``vaala run``."""
+_NUMBERS = re.compile(r"\d{1,9}")
+_PARTS_MAX = 4
+
+
+def judge(server: ServerInfo, params: InitializeParams, *, idle: bool) -> Verdict:
+    """Tell what to do about a client. Only vaala's own versions compare with the server's."""
+    ours = params.client.name == CLIENT or params.client.name.startswith(f"{CLIENT} ")
+    newer = ours and version(params.client.version) > version(server.version)
+    if newer and server.auto_started and idle:
+        return "yield"
+    if _major(params.protocol) != _major(server.protocol):
+        return "refuse"
+    return "notice" if newer else "serve"
+
+
+def mismatch(server: ServerInfo, params: InitializeParams) -> str:
+    """Say what does not fit, and the way out."""
+    return (
+        f"the server (vaala {server.version}) speaks version {server.protocol} of the protocol and "
+        f"the client {params.client.name} {params.client.version} version {params.protocol}: "
+        "upgrade the older one, then `vaala restart`"
+    )
+
+
+def version(text: str) -> tuple[int, ...]:
+    """Return a version in a form that compares; what is no number in it does not count."""
+    return tuple(int(part) for part in _NUMBERS.findall(text)[:_PARTS_MAX])
+
+
+def _major(protocol: str) -> str:
+    return protocol.partition(".")[0]

@@ -1,0 +1,123 @@
+"""`serve_connection`: one client, from its first message to its end.
+
+    reader   takes messages in; starts a task for each request, at most so many at a time
+    writer   sends what the outbox has: answers, then what is watched
+    others   one for each request in work, one for each conversation that is watched
+
+All of them live in one nursery and end with the connection. What a client sends can end its own
+connection at most: each request is fenced, and what the client does not read holds up nobody else.
+"""
+
+from __future__ import annotations
+
+import logging
+from contextlib import suppress
+
+import trio
+
+from vaala.server import limits
+from vaala.server.api import Api
+from vaala.server.api.caller import Caller
+from vaala.server.api.offers import Offers
+from vaala.server.api.watches import Watches
+from vaala.server.asking import Asking
+from vaala.server.clients import Level
+from vaala.server.dispatch import Dispatcher, Together
+from vaala.server.notices import Notices
+from vaala.server.outbox import Outbox
+from vaala.server.wire import PeerInfo, Wire, WireClosed
+from vaala_protocol.rpc import Answer, Call, Ignored, Note, Reply, server_peer
+
+__all__ = ["PeerInfo", "Wire", "WireClosed", "serve_connection"]
+
+log = logging.getLogger(__name__)
+
+GOING_AWAY, FAULT = 1001, 1011
+"""RFC 6455, section 7.4.1: the server ends; something that was not expected."""
+
+
+async def serve_connection(api: Api, wire: Wire, peer: PeerInfo) -> None:
+    """Serve one client until it goes; the wire is closed on return, however that comes.
+
+    Raises nothing that the client has caused. Cancel: requests in work are given up as if the
+    client had gone; the client is told that the server ends, within `limits.CLOSE_S`.
+    """
+    connection = _Connection(api, wire, peer)
+    with api.clients.join(connection):
+        await connection.run()
+
+
+class _Connection:
+    """A `vaala.server.clients.Client`."""
+
+    def __init__(self, api: Api, wire: Wire, peer_info: PeerInfo) -> None:
+        self._api = api
+        self._wire = wire
+        self._peer_info = peer_info
+        self._peer = server_peer()
+        self._outbox = Outbox()
+        self._notices = Notices(self._outbox)
+        self._asking = Asking(self._peer, self._outbox)
+        self._caller: Caller | None = None
+
+    @property
+    def name(self) -> str:
+        return "" if self._caller is None else self._caller.name
+
+    def notify(self, level: Level, text: str) -> None:
+        self._notices.add(level, text)
+
+    async def run(self) -> None:
+        code, reason = GOING_AWAY, "the server is closing"
+        try:
+            with self._asking.open(), Offers(self._api.runtime, self._asking).held() as offers:
+                async with trio.open_nursery() as nursery:
+                    watches = Watches(self._api.runtime, nursery, self._outbox)
+                    self._caller = Caller(self._api, self._peer_info, watches, offers)
+                    nursery.start_soon(self._write, nursery.cancel_scope)
+                    await self._read(Dispatcher(nursery, self._caller, self._peer, self._outbox))
+                    nursery.cancel_scope.cancel()
+        except Exception:
+            code, reason = FAULT, "a fault in the server ended this connection"
+            raise
+        finally:
+            await self._close(code, reason)
+
+    async def _close(self, code: int, reason: str) -> None:
+        """Send the answers that wait, tell the client that it is over, and close.
+
+        Only when the last message was sent whole: nothing can be sent behind half of one.
+        """
+        with trio.CancelScope(deadline=trio.current_time() + limits.CLOSE_S, shield=True):
+            if not self._outbox.sending:
+                with suppress(WireClosed):
+                    await self._outbox.send_answers(self._wire)
+                    await self._wire.close(code, reason)
+        self._wire.abort()
+
+    async def _write(self, connection: trio.CancelScope) -> None:
+        try:
+            await self._outbox.run(self._wire)
+        except WireClosed:
+            connection.cancel()
+
+    async def _read(self, dispatcher: Dispatcher) -> None:
+        """Take messages in until the client has gone."""
+        while True:
+            await self._outbox.room()
+            try:
+                message = await self._wire.receive()
+            except WireClosed:
+                return
+            incoming = self._peer.receive(message)
+            together = Together(sum(isinstance(one, Call) for one in incoming))
+            for one in incoming:
+                match one:
+                    case Call() | Note():
+                        await dispatcher.begin(one, together)
+                    case Answer():
+                        self._asking.answered(one)
+                    case Reply(data=data):
+                        self._outbox.put(data)
+                    case Ignored(reason=reason):
+                        log.debug("from %s: %s", self._peer_info.address, reason)

@@ -1,0 +1,118 @@
+"""`Dispatcher`: from the requests of one client to their answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import Any
+
+import trio
+
+from vaala.server import limits
+from vaala.server.api.caller import Caller, Opened
+from vaala.server.api.method import Method, Outcome
+from vaala.server.api.table import METHODS
+from vaala.server.fence import refusal_of
+from vaala.server.order import Lanes, Ticket
+from vaala.server.outbox import Outbox
+from vaala_protocol.errors import BadRequest, Refused
+from vaala_protocol.methods.base import Request
+from vaala_protocol.methods.runtime import InitializeParams
+from vaala_protocol.rpc import Call, Note, Peer
+
+
+class Together:
+    """The calls of one message: the answers of a batch leave as one message, when all are there."""
+
+    def __init__(self, calls: int) -> None:
+        self._waiting = calls
+        self._begin: list[Callable[[], None]] = []
+
+    def answered(self, begin: Callable[[], None] | None) -> None:
+        """One of them has its answer; what is to begin behind it does when all have left."""
+        self._waiting -= 1
+        if begin is not None:
+            self._begin.append(begin)
+        if self._waiting == 0:
+            for each in self._begin:
+                each()
+
+
+class Dispatcher:
+    """Requests are worked on side by side, those of one lane in their order.
+
+    An exception that is no refusal is a bug: the client gets an error with a trace id, the log has
+    the traceback under it, and the connection lives.
+    """
+
+    def __init__(self, nursery: trio.Nursery, caller: Caller, peer: Peer, outbox: Outbox) -> None:
+        self._nursery = nursery
+        self._caller = caller
+        self._peer = peer
+        self._outbox = outbox
+        self._lanes = Lanes()
+        self._free = trio.Semaphore(limits.IN_FLIGHT_REQUESTS_MAX)
+
+    async def begin(self, asked: Call | Note, together: Together) -> None:
+        """Begin to work on a request; waits while too many are in work.
+
+        The first one of a connection is done when this returns: what follows depends on it.
+        """
+        if not isinstance(asked.params, Request):
+            return  # a server listens to no notification
+        if self._caller.client is None and not isinstance(asked.params, InitializeParams):
+            first = BadRequest(f"{InitializeParams.method} comes first: say who you are")
+            return self._reply(asked, together, first)
+        await self._free.acquire()
+        method = METHODS[asked.method]
+        lane = method.lane(asked.params)
+        ticket = self._lanes.ticket(lane)
+        if self._caller.client is None:
+            await self._run(asked, together, method, lane, ticket)
+        else:
+            self._nursery.start_soon(self._run, asked, together, method, lane, ticket)
+
+    async def _run(
+        self, asked: Call | Note, together: Together, method: Method, lane: Hashable, ticket: Ticket
+    ) -> None:
+        try:
+            with self._lanes.hold(lane, ticket):
+                self._reply(asked, together, await self._outcome(method, asked.params, ticket))
+                await ticket.turn()
+        finally:
+            self._free.release()
+
+    async def _outcome(self, method: Method, params: Any, ticket: Ticket) -> Outcome | Refused:
+        if method.urgent is None:
+            await ticket.turn()
+            return await self._fenced(method, params)
+        outcome = await self._fenced(method, params)
+        if not ticket.is_first and not isinstance(outcome, Refused) and method.urgent(outcome):
+            await ticket.turn()
+            outcome = await self._fenced(method, params)
+        return outcome
+
+    async def _fenced(self, method: Method, params: Any) -> Outcome | Refused:
+        try:
+            return await method.handle(self._caller, params)
+        except Exception as error:
+            return refusal_of(error, f"{method.name} of {self._caller}")
+
+    def _reply(self, asked: Call | Note, together: Together, outcome: Outcome | Refused) -> None:
+        begin = outcome.begin if isinstance(outcome, Opened) else None
+        if isinstance(asked, Note):
+            if begin is not None:
+                begin()
+            return
+        if (message := self._message(asked, outcome)) is not None:
+            self._outbox.put(message)
+        together.answered(begin)
+
+    def _message(self, call: Call, outcome: Outcome | Refused) -> bytes | None:
+        if isinstance(outcome, Refused):
+            return self._peer.refuse(call.id, outcome)
+        result = outcome.result if isinstance(outcome, Opened) else outcome
+        try:
+            return self._peer.answer(call.id, result)
+        except Exception as error:
+            # Not written, so the call is still open.
+            return self._peer.refuse(call.id, refusal_of(error, f"{call.method}: its answer"))

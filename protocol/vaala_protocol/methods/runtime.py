@@ -177,6 +177,11 @@ class RuntimeFrame(Value, frozen=True, kw_only=True):
     seq: int
     event: RuntimeEvent
 
+    @property
+    def first(self) -> int:
+        """As of a frame of a conversation: it covers one number."""
+        return self.seq
+
 
 class RuntimeSubscribeParams(Value, Request[RuntimeSnapshot], frozen=True, kw_only=True):
     """Watch all conversations at once: the answer is a snapshot, events follow."""

@@ -167,8 +167,6 @@ class Peer:
             typed = read_params(method, params, kind)
         except BadRequest as error:
             return _refused(id, error, batch)
-        except NotJson as error:
-            return _refused(id, InvalidMessage(f"not JSON: {error}"), batch, PARSE_ERROR)
         self._serving.add(id, batch)
         return Call(id, method, typed)
 
@@ -181,7 +179,7 @@ class Peer:
                 return Note(method, read_sent(params, heard))
             if served is not None:
                 return Note(method, read_params(method, params, served))
-        except (BadRequest, Malformed, NotJson) as error:
+        except (BadRequest, Malformed) as error:
             reason = str(error)[: limits.ERROR_CHARACTERS_MAX]
             return Ignored(f"a notification that cannot be read: {reason}", name)
         return Ignored("a notification that is not known", name)
@@ -220,8 +218,6 @@ class Peer:
         for member in members:
             try:
                 found += _found(self._take(read_envelope(member), batch))
-            except NotJson as error:
-                _refused(None, InvalidMessage(f"not JSON: {error}"), batch, PARSE_ERROR)
             except NotAMessage as error:
                 found += _found(self._not_a_message(error, batch))
         whole = batch.whole()
@@ -249,11 +245,9 @@ def _wrong(id: Id, number: int, text: str) -> Reply:
     return Reply(write_error(id, error_body(InvalidMessage(text), number)))
 
 
-def _refused(
-    id: Id, error: Refused, batch: Batch | None, number: int | None = None
-) -> Reply | None:
+def _refused(id: Id, error: Refused, batch: Batch | None) -> Reply | None:
     """Answer a message that goes no further: at once, or in its batch."""
-    answer = write_error(id if _is_usable(id) else None, error_body(error, number))
+    answer = write_error(id if _is_usable(id) else None, error_body(error))
     if batch is None:
         return Reply(answer)
     batch.fill(batch.place(), answer)

@@ -53,10 +53,7 @@ def read_members(data: bytes) -> list[Raw]:
 
 
 def read_envelope(data: bytes | Raw) -> Envelope:
-    """Read one message; raises `NotJson`, `NotAMessage`.
-
-    What is inside its params, result or error can still turn out to be no JSON text.
-    """
+    """Read one message; raises `NotJson`, `NotAMessage`. Its inside is checked as JSON, too."""
     try:
         return _ENVELOPE.decode(data)
     except msgspec.ValidationError as error:
@@ -66,7 +63,7 @@ def read_envelope(data: bytes | Raw) -> Envelope:
 
 
 def read_params(method: str, raw: Raw | UnsetType, kind: type[T]) -> T:
-    """Return parameters as their type; raises `BadRequest`, `NotJson`.
+    """Return parameters as their type; raises `BadRequest`.
 
     ``null`` stands for no parameters, as some clients write it.
     """
@@ -80,8 +77,8 @@ def read_params(method: str, raw: Raw | UnsetType, kind: type[T]) -> T:
                 f"{method}: params must be an object with a member for each parameter"
             ) from error
         raise bad_params(method, kind, str(error)) from error
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise NotJson(str(error)) from error
+    except RecursionError as error:
+        raise BadRequest(f"{method}: {error}") from error
 
 
 def read_sent(raw: Raw | UnsetType, kind: type[T]) -> T:
@@ -98,7 +95,7 @@ def read_sent(raw: Raw | UnsetType, kind: type[T]) -> T:
             return read_newer(raw, kind)
         except Malformed:
             raise Malformed(str(error)) from error
-    except (msgspec.DecodeError, RecursionError) as error:
+    except RecursionError as error:
         raise Malformed(str(error)) from error
 
 

@@ -7,8 +7,10 @@ Keys of model providers go apart from what commands get, and nothing else is tol
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
-from vaala_protocol.methods.runtime import ClientEnvironment
+if TYPE_CHECKING:
+    from vaala_protocol.methods.runtime import ClientEnvironment
 
 KEY_ORDER = (
     "ANTHROPIC_API_KEY",
@@ -43,6 +45,9 @@ def client_environment(
     """
     secret = dict.fromkeys((*KEY_ORDER, *keys))
     wanted = dict.fromkeys((*OVERLAY_VARIABLES, *forward))
+    # Whoever wants the names alone has no use for the methods of the protocol.
+    from vaala_protocol.methods.runtime import ClientEnvironment
+
     grouped = (name for name in environ if name.startswith(OVERLAY_PREFIXES))
     return ClientEnvironment(
         directory=directory,

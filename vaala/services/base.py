@@ -12,16 +12,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from vaala_protocol.methods.client import (
-    OfferedTool,
-    TerminalExit,
-    TerminalOutputResult,
-    ToolRunResult,
-)
+if TYPE_CHECKING:  # a runtime without a server has no use for the methods of the protocol
+    from vaala_protocol.methods.client import (
+        OfferedTool,
+        TerminalExit,
+        TerminalOutputResult,
+        ToolRunResult,
+    )
 
 
 class ClientFiles(ABC):

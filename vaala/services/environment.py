@@ -9,9 +9,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from vaala.discovery.environment import KEY_ORDER, OVERLAY_PREFIXES
-from vaala_protocol.methods.runtime import ClientEnvironment
+
+if TYPE_CHECKING:
+    from vaala_protocol.methods.runtime import ClientEnvironment
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Collection, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vaala.models.base import ToolSpec
 from vaala.permissions.base import Access
@@ -24,7 +24,9 @@ from vaala_protocol.base import encode
 from vaala_protocol.calls import OtherDetails
 from vaala_protocol.content import Content, TextContent
 from vaala_protocol.errors import BadRequest
-from vaala_protocol.methods.client import OfferedTool, ToolRunResult
+
+if TYPE_CHECKING:
+    from vaala_protocol.methods.client import OfferedTool, ToolRunResult
 
 _ILLEGAL = re.compile(r"[^A-Za-z0-9_-]")
 _NAME_CHARS_MAX = 64

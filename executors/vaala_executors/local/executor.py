@@ -35,7 +35,7 @@ class LocalExecutor(Executor):
         name: str = "local",
     ) -> None:
         inherited = dict(os.environ if environ is None else environ)
-        chosen = _default_shell(inherited) if shell is None else tuple(shell)
+        chosen = default_shell(inherited) if shell is None else tuple(shell)
         limiter = trio.CapacityLimiter(FILE_THREADS_MAX)
         starter = Starter(inherited, strip, chosen, limiter)
         self._machine = Machine(name, starter, limiter, Searcher(starter))
@@ -75,6 +75,7 @@ class LocalExecutor(Executor):
             yield pid
 
 
-def _default_shell(environ: Mapping[str, str]) -> tuple[str, ...]:
+def default_shell(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Return what a shell command is appended to: bash where there is one on PATH, else sh."""
     bash = shutil.which("bash", path=environ.get("PATH"))
     return (bash or "/bin/sh", "-c")

@@ -7,11 +7,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from vaala.config.build_agents import build_agents
-from vaala.config.build_providers import build_providers, key_problems, key_remarks, openness
+from vaala.config.build_providers import (
+    build_providers,
+    key_problems,
+    key_remarks,
+    openness,
+    unusable,
+)
 from vaala.config.check import problem
 from vaala.config.config import DEFAULT_AGENT, Config, default_agent
 from vaala.config.errors import ConfigError, Problem
-from vaala.config.keys import unusable
 from vaala.config.read import Checked, Reader
 from vaala.config.schema import (
     AgentsFile,
@@ -62,7 +67,7 @@ def build_config(
         agents={DEFAULT_AGENT: default_agent(), **definitions},
         providers=built,
         default_model=models.values.default,
-        unusable=unusable(built, frozenset(variables), environ),
+        unusable=unusable(providers, environ),
         key_variables=variables,
         server=_server(server.values),
         forward=tuple(environment.values.forward),

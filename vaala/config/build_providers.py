@@ -53,6 +53,15 @@ def _provider(
     )
 
 
+def unusable(file: Checked[ProvidersFile], environ: Mapping[str, str]) -> dict[str, str]:
+    """A missing key is no problem of the file: another provider may be the one that is used."""
+    return {
+        name: f"the environment variable {section.api_key_env} is not set"
+        for name, section in file.values.root.items()
+        if section.api_key_env is not None and not environ.get(section.api_key_env)
+    }
+
+
 def key_problems(file: Checked[ProvidersFile], secrets: Mapping[str, str]) -> Iterator[Problem]:
     """Yield where two places are named for a key, or one that is not there."""
     for name, section in file.values.root.items():

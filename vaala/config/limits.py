@@ -9,3 +9,8 @@ INSTRUCTIONS_BYTES_MAX = 64 * 1024
 """Instructions go with every request; longer ones leave little room for the work."""
 FOUND_CHARS_MAX = 80
 """How much of a wrong value an error quotes."""
+EDIT_ATTEMPTS_MAX = 20
+"""How often an edit begins anew because the file was changed meanwhile."""
+LOCK_WAIT_S = 5.0
+LOCK_POLL_S = 0.02
+"""An edit holds the lock for some milliseconds."""

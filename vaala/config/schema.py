@@ -124,8 +124,8 @@ class ServerFile(Section):
     """Names in a Host header that are accepted beside those of this machine."""
     allowed_origins: list[Url] = []
     """Origins of web pages that may connect beside the server's own."""
-    idle_exit_minutes: Annotated[float, Field(gt=0, le=525_600)] | None = _SERVER.idle_exit_minutes
-    """When a server that a client started ends, because nothing goes on; null: never."""
+    idle_exit_minutes: Annotated[float, Field(ge=0, le=525_600)] = _SERVER.idle_exit_minutes
+    """When a server that a client started ends, because nothing goes on; 0: never."""
 
 
 class EnvironmentFile(Section):

@@ -13,5 +13,5 @@ class ServerSettings(Struct, frozen=True):
     """Names in the Host header that are accepted beside those of this machine's loopback."""
     allowed_origins: tuple[str, ...] = ()
     """Origins of web pages that may connect, beside the server's own."""
-    idle_exit_minutes: float | None = 30.0
-    """When a server that a client started ends because nothing goes on; None: never."""
+    idle_exit_minutes: float = 30.0
+    """When a server that a client started ends because nothing goes on; 0: never."""

@@ -1,0 +1,178 @@
+"""`Keeper`: the configuration that a runtime is in, replaced as a whole or not at all.
+
+Each configuration that is loaded makes models of its own, over connections that all of them share.
+So a reload closes nothing: a turn that runs goes on with its models, and these go when nobody
+holds them any more. The connections are closed when the keeper is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import trio
+
+from vaala.config.config import Config
+from vaala.config.errors import ConfigError, Problem
+from vaala.config.load import FILES, load_config
+from vaala.config.model_list import list_models
+from vaala.definitions import Definitions
+from vaala.models.http import Http, open_http
+from vaala.models.set import ModelSet, models_over
+from vaala_protocol.errors import BadRequest
+from vaala_protocol.methods.catalog import ConfigFileInfo, ConfigListResult, ModelListResult
+from vaala_protocol.methods.runtime import ConfigProblem, ReloadResult
+
+
+@asynccontextmanager
+async def open_keeper(
+    directory: Path, environ: Mapping[str, str], *, tools: Sequence[str] | None = None
+) -> AsyncGenerator[Keeper]:
+    """Load the configuration and hold its models and their connections; leaving closes them.
+
+    ``tools`` are the names of all tools. Raises `ConfigError`.
+    """
+    load = partial(load_config, directory, environ, tools=tools)
+    config = await trio.to_thread.run_sync(load)
+    async with open_http(environ) as http:
+        yield Keeper(config, environ, tools, http)
+
+
+class Keeper:
+    """See `open_keeper`. What it is told to change is changed by one at a time."""
+
+    def __init__(
+        self,
+        config: Config,
+        environ: Mapping[str, str],
+        tools: Sequence[str] | None,
+        http: Http,
+    ) -> None:
+        self.generation = 0
+        """Counts the configurations that were loaded, from 1."""
+        self.problems: tuple[ConfigProblem, ...] = ()
+        """Why the newest files are not in force; empty when they are."""
+        self._environ = environ
+        self._tools = tools
+        self._http = http
+        self._changing = trio.Lock()
+        self._watchers: list[Callable[[], None]] = []
+        self._apply(config)
+
+    def _apply(self, config: Config) -> None:
+        self.config = config
+        """What is in force."""
+        self.model_set: ModelSet = models_over(
+            self._http,
+            config.providers,
+            self._environ,
+            default=config.default_model,
+            unusable=config.unusable,
+        )
+        """The models of this configuration."""
+        self.generation += 1
+        self.problems = ()
+
+    def definitions(self, before: Definitions) -> Definitions:
+        """Return ``before`` with the agents and models that are in force."""
+        return msgspec.structs.replace(before, agents=self.config.agents, models=self.model_set)
+
+    @contextmanager
+    def watch(self, changed: Callable[[], None]) -> Generator[None]:
+        """Call ``changed`` after each attempt to load, good or not, while the block runs.
+
+        It is called by whoever asked for the reload, before that returns, and must not wait.
+        """
+        self._watchers.append(changed)
+        try:
+            yield
+        finally:
+            self._watchers.remove(changed)
+
+    async def reload(self) -> ReloadResult:
+        """Load the files again; with problems the configuration before stays in force.
+
+        Cancel: either the old or the new one is in force, whole.
+        """
+        load = partial(load_config, self.config.directory, self._environ, tools=self._tools)
+        async with self._changing:
+            try:
+                config = await trio.to_thread.run_sync(load)
+            except ConfigError as error:
+                self.problems = tuple(map(wire_problem, error.problems))
+            else:
+                self._apply(config)
+            self._tell()
+            return ReloadResult(generation=self.generation, problems=self.problems)
+
+    async def set(self, file: str, key: tuple[str | int, ...], value: Any) -> ReloadResult:
+        """Change one value and load the result; with problems nothing is changed. None deletes.
+
+        Durable on return. Raises `NotFound` for a file that is none, `BadRequest` for a value that
+        cannot stand there. Cancel: the change is made whole, and in force, or not at all.
+        """
+        from vaala.config.edit import Editor  # YAML and pydantic, which a start may do without
+
+        editor = Editor(self.config.directory, self._environ, self._tools)
+        async with self._changing:
+            try:
+                config = await trio.to_thread.run_sync(editor.set, file, key, value)
+            except ConfigError as error:
+                problems = tuple(map(wire_problem, error.problems))
+                return ReloadResult(generation=self.generation, problems=problems)
+            self._apply(config)
+            self._tell()
+            return ReloadResult(generation=self.generation)
+
+    async def get(self, file: str, key: tuple[str | int, ...] = ()) -> Any:
+        """Return what a file says, or the value at ``key``, with a mark in place of each secret.
+
+        Raises `NotFound`, and `BadRequest` for a file that cannot be read.
+        """
+        from vaala.config.edit import Editor
+        from vaala.config.public import public_values
+
+        path = Editor(self.config.directory, self._environ).file(file)
+        try:
+            return await trio.to_thread.run_sync(public_values, path, key)
+        except ConfigError as error:
+            raise BadRequest(str(error)) from error
+
+    async def list(self) -> ConfigListResult:
+        """Return the files, and why they are not in force where they are not."""
+        directory = self.config.directory
+        there = await trio.to_thread.run_sync(_there, directory)
+        files = [
+            ConfigFileInfo(name=name, path=str(directory / name), exists=name in there)
+            for name in FILES
+        ]
+        return ConfigListResult(
+            directory=str(directory),
+            files=tuple(files),
+            generation=self.generation,
+            problems=self.problems,
+        )
+
+    async def models(self) -> ModelListResult:
+        """Return the models that are known, and the one that runs when none is named."""
+        return await list_models(self.config, self.model_set, self._environ)
+
+    def _tell(self) -> None:
+        for changed in list(self._watchers):
+            changed()
+
+
+def _there(directory: Path) -> frozenset[str]:
+    """Return the names of the files that exist."""
+    return frozenset(name for name in FILES if (directory / name).exists())
+
+
+def wire_problem(problem: Problem) -> ConfigProblem:
+    """Return a problem as clients get it."""
+    return ConfigProblem(
+        file=str(problem.file), line=problem.line, key=problem.key, text=problem.text
+    )

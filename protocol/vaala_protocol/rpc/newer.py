@@ -39,11 +39,13 @@ def _known(value: Any) -> Any:
     match value:
         case list():
             return [_known(inner) for inner in value]
+        case dict() if value.keys() >= _ITEM_FIELDS:
+            return _item(value)
         case dict():
             fields = {name: _known(inner) for name, inner in value.items()}
             if isinstance(fields.get("event"), dict):
                 fields["event"] = _event(fields["event"])
-            return _item(fields) if fields.keys() >= _ITEM_FIELDS else fields
+            return fields
         case _:
             return value
 

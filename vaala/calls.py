@@ -118,7 +118,7 @@ class CallRunner:
         )
         try:
             # A gate is the embedder's code, and that need not be typed.
-            decision: Any = await self._session.around.definitions.gate.decide(request)
+            decision: Any = await self._turn.definitions.gate.decide(request)
             if not isinstance(decision, Allow | Deny | Ask):
                 raise TypeError(f"decide returned {decision!r}, not Allow, Deny or Ask")
             return decision
@@ -137,8 +137,6 @@ class CallRunner:
     async def run(self, plans: Sequence[Plan], step: StepInfo) -> None:
         """Run the calls side by side; the last one to end closes the step in the same append."""
         self._left = len(plans)
-        if any(plan.approval for plan in plans):
-            self._session.around.session_changed()
         async with trio.open_nursery() as nursery:
             for plan in plans:
                 nursery.start_soon(self._run, plan, step)
@@ -199,6 +197,7 @@ class CallRunner:
             publish=_OutputShower(self._turn, call).publish,
             save=session.files.save,
             load=session.files.load,
+            ask=self._turn.questions.ask,
             command_foreground_s=self._turn.agent.budgets.command_foreground_s,
         )
 

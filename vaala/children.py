@@ -137,7 +137,7 @@ class CallAgents:
             raise ToolFailure("The turn is ending; nothing was started.")
         name = agent or session.info.agent
         try:
-            session.around.definitions.agent(name)
+            self._turn.definitions.agent(name)
         except Refused as refused:
             raise ToolFailure(str(refused)) from refused
         child_id = new_id()

@@ -5,10 +5,9 @@ It routes and does not relay: whoever wants something of a session gets the sess
 
 from __future__ import annotations
 
-import logging
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import trio
 from msgspec import Struct
@@ -19,19 +18,23 @@ from vaala.changes import replace
 from vaala.checks import checked_location, checked_tags, checked_title
 from vaala.dao.conversation_log import ConversationLog
 from vaala.definitions import Definitions
+from vaala.hub import RuntimeHub
+from vaala.services.environment import Environment
+from vaala.services.registry import Services
 from vaala.session import Session
-from vaala.stream import EventStream, Subscription
+from vaala.stream import EventStream, Reading, Subscription
 from vaala.table import Table
 from vaala.waits import WaitGraph
 from vaala_executors.errors import ExecutorError
 from vaala_executors.workspace import Executor, Workspace
 from vaala_protocol.errors import BadRequest, NotDurable, Stopping, Unreadable
 from vaala_protocol.events import ConversationChanged, SessionClosed
-from vaala_protocol.items import Approval
+from vaala_protocol.items import Approval, Question, ToolCall
 from vaala_protocol.state import ConversationInfo, ConversationStatus, Location, Snapshot
 from vaala_storage.errors import StorageError
 
-log = logging.getLogger(__name__)
+if TYPE_CHECKING:
+    from vaala_protocol.methods.conversation import Position
 
 
 class Update(Struct, Command[ConversationInfo], frozen=True):
@@ -43,23 +46,40 @@ class Update(Struct, Command[ConversationInfo], frozen=True):
     archived: bool | None = None
 
 
+class Outside(Protocol):
+    """The runtime, as its conversations see it. Nothing here waits."""
+
+    @property
+    def definitions(self) -> Definitions: ...
+
+    @property
+    def executors(self) -> Mapping[str, Executor]: ...
+
+    @property
+    def hub(self) -> RuntimeHub: ...
+
+    def turn_ended(self) -> None:
+        """A turn may have ended: what it was made of may be free."""
+        ...
+
+
 class Conversation(Actor):
     """Owns the conversation's record, its workspace and its root session."""
 
-    def __init__(
-        self,
-        conversation_log: ConversationLog,
-        definitions: Callable[[], Definitions],
-        executors: Mapping[str, Executor],
-    ) -> None:
+    def __init__(self, conversation_log: ConversationLog, outside: Outside) -> None:
         super().__init__()
         self.log = conversation_log
+        self.deleted = False
+        """It ends to be deleted: those who watch are told so."""
         self.stream = EventStream()
         self.wait_graph = WaitGraph()
         self.sessions: dict[str, Session] = {}
+        self.services = Services(lambda: self.definitions.tools.names)
+        """What clients offer to do for it."""
+        self.environment = Environment()
+        """Of the client that spoke last."""
         self.used_at = trio.current_time()
-        self._definitions = definitions
-        self._executors = executors
+        self._outside = outside
         self._roots: Table[Session] | None = None
         self._workspaces: dict[Location, Workspace] = {}
         self._opening_workspace: trio.Lock | None = None
@@ -74,7 +94,10 @@ class Conversation(Actor):
 
     @property
     def definitions(self) -> Definitions:
-        return self._definitions()
+        """Those of the turns that run, so that their agents have the same; else the newest."""
+        turns = (session.turn for session in self.sessions.values())
+        running = next((turn for turn in turns if turn is not None), None)
+        return self._outside.definitions if running is None else running.definitions
 
     @property
     def locations(self) -> tuple[Location, ...]:
@@ -89,10 +112,16 @@ class Conversation(Actor):
         await self._roots.get(self.id)
 
     async def serve(self, ready: Callable[[], None] = lambda: None) -> None:
+        reason = "crashed"
         try:
             await super().serve(ready)
+            reason = "closing"
+        except trio.Cancelled:
+            reason = "closing"
+            raise
         finally:
-            self.stream.close()
+            self._outside.hub.inbox.clear(self.id)
+            self.stream.close("deleted" if self.deleted else reason)
 
     async def closing(self) -> None:
         for session in list(self.sessions.values()):
@@ -129,6 +158,7 @@ class Conversation(Actor):
         except StorageError as error:
             raise NotDurable(f"could not save: {error}") from error
         self.stream.publish(ConversationChanged(conversation=self.info))
+        self.noted()
         return self.info
 
     def place(self, directory: str) -> Location:
@@ -173,29 +203,60 @@ class Conversation(Actor):
     async def _hold_workspace(
         self, location: Location, *, task_status: trio.TaskStatus[Workspace]
     ) -> None:
-        executor = self._executors.get(location.executor)
+        executors = self._outside.executors
+        executor = executors.get(location.executor)
         if executor is None:
-            known = ", ".join(sorted(self._executors)) or "none"
+            known = ", ".join(sorted(executors)) or "none"
             raise ExecutorError(f"no executor {location.executor!r}; there are: {known}")
         async with executor.open_workspace(location.directory, location.additional) as workspace:
             task_status.started(workspace)
             await trio.sleep_forever()
 
+    def noted(self) -> None:
+        """Something of the conversation was written down: its row may be another."""
+        self._outside.hub.conversation_changed(self.id)
+
     def session_changed(self) -> None:
+        self._outside.turn_ended()
         status = self._current_status()
         self.used_at = trio.current_time()
         if status != self._status:
             self._status = status
             self.stream.publish(ConversationChanged(conversation=self.info))
+            self.noted()
+
+    def decision_changed(self, session: Session, decision: Approval | Question) -> None:
+        if decision.state == "pending":
+            from vaala_protocol.methods.runtime import PendingDecision
+
+            pending = PendingDecision(
+                conversation_id=self.id,
+                session_id=session.id,
+                conversation_title=self.log.record.title,
+                title=_title(session, decision),
+                decision=decision,
+            )
+            self._outside.hub.inbox.add(pending)
+        else:
+            self._outside.hub.inbox.settle(decision.id)
+        self.session_changed()
+
+    def session_closed(self, session_id: str) -> None:
+        self._outside.hub.inbox.clear(self.id, session_id)
+        if self.stopping:
+            self._outside.turn_ended()
+        else:
+            self.session_changed()
 
     def _current_status(self) -> ConversationStatus:
-        pending = any(
-            isinstance(item, Approval) and item.state == "pending"
+        waiting = {
+            type(item)
             for session in self.sessions.values()
             for item in session.state.open.values()
-        )
-        if pending:
-            return "waitingApproval"
+            if isinstance(item, Approval | Question) and item.state == "pending"
+        }
+        if waiting:
+            return "waitingApproval" if Approval in waiting else "waitingAnswer"
         if any(session.turn is not None for session in self.sessions.values()):
             return "running"
         root = self.sessions.get(self.id)
@@ -213,10 +274,16 @@ class Conversation(Actor):
             raise Unreadable(f"could not read: {error}") from error
 
     @asynccontextmanager
-    async def subscribe(self) -> AsyncGenerator[Subscription]:
-        """Subscribe to what happens: a snapshot first, then every change in order."""
+    async def subscribe(
+        self, *, after: Position | None = None, reading: Reading | None = None
+    ) -> AsyncGenerator[Subscription]:
+        """Subscribe to what happens: a snapshot first, then every change in order.
+
+        With ``after``, only what has changed since then, when all of that is still known.
+        """
         self.used_at = trio.current_time()
-        with self.stream.subscribe(self.snapshot) as subscription:
+        watching = self.stream.subscribe(self.snapshot, after=after, reading=reading)
+        with watching as subscription:
             with self.reading():
                 for session in list(self.sessions.values()):
                     await session.recent.load()
@@ -235,6 +302,7 @@ class Conversation(Actor):
         """Called now and then: give back memory, and end when nobody needs the conversation."""
         for session in self.sessions.values():
             session.tick(now)
+        self.stream.tick(now)
         used = self.stream.watched or any(session.busy for session in self.sessions.values())
         if used:
             self.used_at = now
@@ -245,3 +313,11 @@ class Conversation(Actor):
     def _kept_s(self) -> float:
         empty = self.log.staged and not self.log.record.ephemeral
         return limits.EMPTY_CONVERSATION_KEPT_S if empty else limits.CONVERSATION_KEPT_S
+
+
+def _title(session: Session, decision: Approval | Question) -> str:
+    """Return what an approval is about, in one line; a question says it itself."""
+    if isinstance(decision, Question):
+        return ""
+    call = session.state.open.get(decision.tool_call_id)
+    return call.title if isinstance(call, ToolCall) else ""

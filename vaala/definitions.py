@@ -17,6 +17,7 @@ from vaala.tools.registry import ToolSet
 from vaala.waits import WaitGraph
 from vaala_executors.workspace import Workspace
 from vaala_protocol.errors import BadRequest
+from vaala_protocol.items import Approval, Question
 from vaala_protocol.state import Location
 
 if TYPE_CHECKING:
@@ -70,6 +71,21 @@ class Surroundings(Protocol):
         """Return the primary workspace, opened at first use."""
         ...
 
+    def noted(self) -> None:
+        """Something of a session was written down. Cheap."""
+        ...
+
     def session_changed(self) -> None:
-        """A turn began or ended, or an approval came or went: the status may have changed."""
+        """A turn began or ended: the status may have changed."""
+        ...
+
+    def decision_changed(self, session: Session, decision: Approval | Question) -> None:
+        """An approval or question of a session waits for a person, or was settled.
+
+        Told to the inbox of the runtime, and so to whoever offered to put questions to the person.
+        """
+        ...
+
+    def session_closed(self, session_id: str) -> None:
+        """A session has ended, however that came: nothing of it waits any more."""
         ...

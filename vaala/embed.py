@@ -37,6 +37,10 @@ class GivenModels(Models):
     def __init__(self, models: Sequence[Model]) -> None:
         self._models = {model.name: model for model in models}
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self._models)
+
     async def resolve(self, name: str | None) -> tuple[Model, str]:
         """See `Models.resolve`."""
         if not self._models:

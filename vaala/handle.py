@@ -6,13 +6,16 @@ is next asked for something.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
+from vaala import commanding
+from vaala.activity import activity_of
 from vaala.conversation import Update
 from vaala.requests import (
     AnswerApproval,
+    AnswerQuestion,
     Configure,
     EditInput,
     MoveInput,
@@ -20,13 +23,16 @@ from vaala.requests import (
     Send,
     WithdrawInput,
 )
-from vaala.stream import Subscription
+from vaala.session_settings import options_of
+from vaala.session_view import read_items
+from vaala.stream import QueueBudget, Reading, Subscription
 from vaala_protocol.content import Content, TextContent
 from vaala_protocol.errors import NotFound, NotPending
 from vaala_protocol.ids import new_id
 from vaala_protocol.pages import ItemPage
 from vaala_protocol.settings import Settings
 from vaala_protocol.state import (
+    CommandInfo,
     ConversationInfo,
     Delivery,
     InputInfo,
@@ -37,10 +43,18 @@ from vaala_protocol.state import (
 if TYPE_CHECKING:
     from vaala.runtime import Runtime
     from vaala.session import Session
+    from vaala_protocol.methods.command import CommandOutputResult
+    from vaala_protocol.methods.conversation import Position
+    from vaala_protocol.methods.runtime import ConversationActivity
+    from vaala_protocol.methods.session import SettingOption
 
 
 class ConversationHandle:
-    """Every method raises `Refused` kinds, among them `NotFound` when it was deleted."""
+    """Every method raises `Refused` kinds, among them `NotFound` when it was deleted.
+
+    ``session_id`` is a session of the conversation that is open, its root by default; `NotFound`
+    names one that is not. ``items`` also reads sessions that have ended.
+    """
 
     def __init__(self, runtime: Runtime, conversation_id: str) -> None:
         self._runtime = runtime
@@ -48,6 +62,10 @@ class ConversationHandle:
 
     async def info(self) -> ConversationInfo:
         return (await self._runtime.conversation(self.id)).info
+
+    async def status(self) -> ConversationActivity:
+        """Return what runs in it now and what that waits for."""
+        return activity_of(await self._runtime.conversation(self.id))
 
     async def run(
         self, prompt: str | Sequence[Content], *, settings: Settings | None = None
@@ -59,7 +77,7 @@ class ConversationHandle:
         closed. Cancel: only stops waiting; use `interrupt` to end the turn.
         """
         client_id = new_id()
-        root = await self._root()
+        root = await self._session(None)
         with root.outcomes.expect(client_id) as turn:
             await self.send(prompt, client_id=client_id, settings=settings)
             return await turn.wait()
@@ -71,6 +89,7 @@ class ConversationHandle:
         delivery: Delivery = "queue",
         client_id: str | None = None,
         settings: Settings | None = None,
+        session_id: str | None = None,
     ) -> InputInfo:
         """Give the agent a message; it is on disk when this returns.
 
@@ -78,34 +97,39 @@ class ConversationHandle:
         model call. The same ``client_id`` again finds the first send's input.
         """
         (await self._runtime.conversation(self.id)).check_place()
-        content = (TextContent(text=prompt),) if isinstance(prompt, str) else tuple(prompt)
-        send = Send(client_id or new_id(), UserInput(content=content), delivery, settings)
-        return await (await self._root()).ask(send)
+        source = UserInput(content=_content(prompt))
+        send = Send(client_id or new_id(), source, delivery, settings)
+        return await (await self._session(session_id)).ask(send)
 
-    async def edit_input(self, input_id: str, prompt: str) -> InputInfo:
+    async def edit_input(
+        self, input_id: str, prompt: str | Sequence[Content], *, session_id: str | None = None
+    ) -> InputInfo:
         """Change a message that waits; raises `NotPending` when it was taken."""
-        root = await self._root()
-        return await root.ask(EditInput(input_id, (TextContent(text=prompt),)))
+        session = await self._session(session_id)
+        return await session.ask(EditInput(input_id, _content(prompt)))
 
-    async def withdraw_input(self, input_id: str) -> InputInfo:
+    async def withdraw_input(self, input_id: str, *, session_id: str | None = None) -> InputInfo:
         """Take back a message that waits; raises `NotPending` when it was taken."""
-        return await (await self._root()).ask(WithdrawInput(input_id))
+        return await (await self._session(session_id)).ask(WithdrawInput(input_id))
 
-    async def move_input(self, input_id: str, *, before: str | None = None) -> None:
+    async def move_input(
+        self, input_id: str, *, before: str | None = None, session_id: str | None = None
+    ) -> None:
         """Put a message that waits before another one, or at the end."""
-        await (await self._root()).ask(MoveInput(input_id, before))
+        await (await self._session(session_id)).ask(MoveInput(input_id, before))
 
-    async def resume(self) -> None:
+    async def resume(self, *, session_id: str | None = None) -> None:
         """Release the queue that an interrupt or a restart has held."""
         (await self._runtime.conversation(self.id)).check_place()
-        await (await self._root()).ask(Resume())
+        await (await self._session(session_id)).ask(Resume())
 
-    async def interrupt(self, turn_id: str | None = None) -> bool:
+    async def interrupt(self, turn_id: str | None = None, *, session_id: str | None = None) -> bool:
         """Interrupt the running turn (or only the one named); False when it does not run.
 
-        Acknowledged at once; the turn's clean-up follows.
+        Acknowledged at once; the turn's clean-up follows. It interrupts the agents that the turn
+        has started, too.
         """
-        return (await self._root()).interrupt(turn_id)
+        return (await self._session(session_id)).interrupt(turn_id)
 
     async def answer_approval(
         self,
@@ -117,16 +141,26 @@ class ConversationHandle:
         interrupt: bool = False,
     ) -> None:
         """Decide a pending approval of any session; raises `NotPending` for a late answer."""
-        conversation = await self._runtime.conversation(self.id)
-        answer = AnswerApproval(approval_id, option, by, reason, interrupt)
-        for session in list(conversation.sessions.values()):
-            if approval_id in session.state.open:
-                return await session.ask(answer)
-        raise NotPending(f"approval {approval_id} is not pending")
+        session = await self._asking(approval_id, "approval")
+        await session.ask(AnswerApproval(approval_id, option, by, reason, interrupt))
 
-    async def configure(self, settings: Settings) -> Settings:
+    async def answer_question(
+        self, question_id: str, answer: str | None, *, by: str = "user"
+    ) -> None:
+        """Answer a pending question of any session; None: the person does not want to.
+
+        Any text is taken, whatever the choices. Raises `NotPending` for a late answer.
+        """
+        session = await self._asking(question_id, "question")
+        await session.ask(AnswerQuestion(question_id, answer, by))
+
+    async def configure(self, settings: Settings, *, session_id: str | None = None) -> Settings:
         """Change the settings that are given; returns those in force."""
-        return await (await self._root()).ask(Configure(settings))
+        return await (await self._session(session_id)).ask(Configure(settings))
+
+    async def options(self, *, session_id: str | None = None) -> tuple[SettingOption, ...]:
+        """Return what can be set with `configure`, what it is set to, and what it can be."""
+        return await options_of(await self._session(session_id))
 
     async def update(
         self,
@@ -158,18 +192,96 @@ class ConversationHandle:
         """Return a page of a session's transcript (the root's by default), by place (``at``)."""
         conversation = await self._runtime.conversation(self.id)
         root = await conversation.root()
+        session = conversation.sessions.get(session_id or root.id)
+        with conversation.reading():
+            # A session that has ended is read as it was left.
+            log = session.log if session else await conversation.log.open_session(session_id or "")
+            return await read_items(log, before=before, after=after, limit=limit)
+
+    @asynccontextmanager
+    async def subscribe(
+        self,
+        after: Position | None = None,
+        *,
+        budget: QueueBudget | None = None,
+        on_ready: Callable[[], None] | None = None,
+    ) -> AsyncGenerator[Subscription]:
+        """Watch the conversation: iterate to get a `Snapshot` first, then each `Frame`.
+
+        With ``after`` the frames behind that position come instead, without a snapshot, when all
+        of them are still known: then ``subscription.resumed``. ``budget`` bounds what waits for
+        all subscriptions of one client; ``on_ready`` is called when there is something to read
+        again after a read found nothing (`vaala.subscription.Reading`).
+
+        Iteration ends when the conversation does, and ``subscription.reason`` says why:
+        ``deleted``; ``closing``, with the runtime or for lack of use; ``crashed``, then subscribe
+        again, it reopens from its log.
+        """
+        conversation = await self._runtime.conversation(self.id)
+        reading = Reading(budget, on_ready)
+        async with conversation.subscribe(after=after, reading=reading) as subscription:
+            yield subscription
+
+    async def commands(self) -> tuple[CommandInfo, ...]:
+        """Return the commands that run in the background of its sessions, oldest first."""
+        return commanding.commands_of(await self._runtime.conversation(self.id))
+
+    async def command_output(
+        self, command_id: str, offset: int = 0, limit_bytes: int = 65_536
+    ) -> CommandOutputResult:
+        """Return output of a command that runs or ended lately, from a byte on.
+
+        What is there: of a command that has ended and said more than
+        `vaala.tools.limits.COMMAND_OUTPUT_BYTES_MAX`, everything up to
+        `vaala.tools.limits.COMMAND_SAVED_BYTES_MAX`, from its blob; of any other the newest
+        `vaala.tools.limits.COMMAND_WINDOW_BYTES_MAX` bytes. When bytes that were asked for are
+        not there, the page begins with the first one that is. The text is the output as it came,
+        control sequences included, decoded from UTF-8 with replacement; a page ends between
+        characters. Raises `NotFound`, and `Unreadable` for a blob that cannot be read.
+        """
+        conversation = await self._runtime.conversation(self.id)
+        return await commanding.read_output(conversation, command_id, offset, limit_bytes)
+
+    async def write_command(self, command_id: str, text: str) -> None:
+        """Write to the standard input of a command; without a terminal ^C and ^D act.
+
+        Raises `NotFound`, and `BadRequest` when it has ended or reads no input.
+        """
+        conversation = await self._runtime.conversation(self.id)
+        await commanding.write(conversation, command_id, text)
+
+    async def resize_command(self, command_id: str, columns: int, rows: int) -> None:
+        """Change the size of a command's terminal; raises `BadRequest` for one without."""
+        conversation = await self._runtime.conversation(self.id)
+        await commanding.resize(conversation, command_id, columns, rows)
+
+    async def kill_command(
+        self, command_id: str, signal: Literal["INT", "TERM", "KILL", "HUP"] = "TERM"
+    ) -> None:
+        """Signal a command (INT, HUP), or end its whole tree: TERM with a grace, KILL at once.
+
+        With TERM and KILL it has ended when this returns. Harmless when it had ended before.
+        Cancel: the tree is ended all the same.
+        """
+        conversation = await self._runtime.conversation(self.id)
+        await commanding.kill(conversation, command_id, signal)
+
+    async def _session(self, session_id: str | None) -> Session:
+        """Return an open session; the root, opened again from its log when it has crashed."""
+        conversation = await self._runtime.conversation(self.id)
+        root = await conversation.root()
         session = root if session_id is None else conversation.sessions.get(session_id)
         if session is None:
             raise NotFound(f"no session {session_id} is open in conversation {self.id}")
-        with conversation.reading():
-            return await session.log.items(before=before, after=after, limit=limit)
+        return session
 
-    @asynccontextmanager
-    async def subscribe(self) -> AsyncGenerator[Subscription]:
-        """Watch the conversation: iterate to get a `Snapshot` first, then each `Frame`."""
+    async def _asking(self, decision_id: str, what: str) -> Session:
         conversation = await self._runtime.conversation(self.id)
-        async with conversation.subscribe() as subscription:
-            yield subscription
+        for session in list(conversation.sessions.values()):
+            if decision_id in session.state.open:
+                return session
+        raise NotPending(f"{what} {decision_id} is not pending")
 
-    async def _root(self) -> Session:
-        return await (await self._runtime.conversation(self.id)).root()
+
+def _content(prompt: str | Sequence[Content]) -> tuple[Content, ...]:
+    return (TextContent(text=prompt),) if isinstance(prompt, str) else tuple(prompt)

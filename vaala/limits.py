@@ -23,6 +23,19 @@ RING_CHARACTERS_MAX = 256 * 1024
 RING_KEPT_S = 60.0
 """How long they are kept when nobody watches."""
 
+ROWS_MAX = 200
+"""Conversations in the snapshot of the runtime; lists have the rest."""
+ROWS_PERIOD_S = 0.25
+"""The row of a conversation is told at most once in this time."""
+CREATED_REMEMBERED_MAX = 1_000
+"""Client ids of made conversations, so that a retry finds what was made."""
+COMMAND_OUTPUT_BYTES_MAX = 1024 * 1024
+"""One answer with output of a command."""
+TERMINAL_SIDE_MAX = 10_000
+"""Columns and rows of a terminal."""
+EXPORT_CHUNK_BYTES = 1024 * 1024
+"""Written or read in one hop to a thread."""
+
 QUEUE_INPUTS_MAX = 256
 INPUT_BYTES_MAX = 448 * 1024
 """One input as JSON. A message that starts a turn at once is written twice in one append, as an

@@ -60,6 +60,14 @@ class AnswerApproval(Struct, Command[None], frozen=True):
     interrupt: bool = False
 
 
+class AnswerQuestion(Struct, Command[None], frozen=True):
+    """``answer`` None: the person does not want to answer."""
+
+    question_id: str
+    answer: str | None
+    by: str
+
+
 class Configure(Struct, Command[Settings], frozen=True):
     """Change what is given; the answer is the settings in force."""
 
@@ -67,7 +75,7 @@ class Configure(Struct, Command[Settings], frozen=True):
 
 
 FROM_STATE = (
-    Send, EditInput, WithdrawInput, MoveInput, Resume, AnswerApproval, Configure,
+    Send, EditInput, WithdrawInput, MoveInput, Resume, AnswerApproval, AnswerQuestion, Configure,
 )  # fmt: skip
 """What is computed from the state: nothing may wait to be written, or be open, when that is done.
 Reports bring changes that are kept whatever happens."""

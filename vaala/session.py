@@ -12,30 +12,24 @@ import trio
 from vaala import inputs, limits, requests
 from vaala.actor import Actor
 from vaala.agent.history import History, read_history
-from vaala.approvals import answer_changes
-from vaala.changes import (
-    Change,
-    input_change,
-    item_change,
-    now_ms,
-    replace,
-    settings_change,
-    turn_change,
-)
-from vaala.checks import checked_settings
+from vaala.changes import Change, input_change, now_ms, replace, turn_change
 from vaala.children import Children
 from vaala.command_news import CommandNews
 from vaala.dao.session_log import SessionLog
 from vaala.dao.state import SessionState
+from vaala.decisions import answer_approval, answer_question
 from vaala.definitions import Surroundings
 from vaala.live import LiveParts
 from vaala.models.base import Model
+from vaala.news import News
 from vaala.outcomes import Outcomes
 from vaala.recorder import Recorder
 from vaala.recovery import recovery_changes
 from vaala.session_files import SessionFiles
-from vaala.session_view import RecentItems
+from vaala.session_settings import configure
+from vaala.session_view import RecentItems, snapshot_of, without_private
 from vaala.tools.commands import SessionCommands
+from vaala.tools.running_command import SessionCommand
 from vaala.turn import Turn, new_turn
 from vaala.waits import Waits
 from vaala_protocol.errors import BadRequest, NotDurable, NotPending, Refused, Stopping
@@ -48,16 +42,8 @@ from vaala_protocol.events import (
     Unsaved,
     WaitsChanged,
 )
-from vaala_protocol.items import Item, SettingsChange
-from vaala_protocol.settings import Settings
-from vaala_protocol.state import (
-    CommandEnded,
-    InputInfo,
-    PeerInput,
-    SessionInfo,
-    SessionSnapshot,
-    TurnResult,
-)
+from vaala_protocol.items import Approval, Item, Question, SettingsChange
+from vaala_protocol.state import CommandInfo, InputInfo, SessionInfo, SessionSnapshot, TurnResult
 
 
 class Session(Actor):
@@ -88,9 +74,9 @@ class Session(Actor):
         self.used_at = trio.current_time()
         self.outcomes = Outcomes(session_log)
         self._done = done
-        self._told: set[str] = set()
+        self._news = News(self)
         self._recorder = Recorder(session_log, self._publish_change)
-        self._unsaved: str | None = None
+        self.unsaved: str | None = None
         self._last_at = self.state.head.last_at
         self.history: History | None = None
         self._children: Children | None = None
@@ -128,6 +114,7 @@ class Session(Actor):
             session.outcomes.fail(Stopping(f"{session} was closed before the turn ended"))
             if around.sessions.pop(session.id, None) is not None:
                 session.publish(SessionClosed(session_id=session.id))
+                around.session_closed(session.id)
 
     async def opened(self) -> None:
         if self.around.stream.watched:
@@ -136,7 +123,7 @@ class Session(Actor):
         self.publish(SessionOpened(session=self.snapshot()))
         if self.log.read_only is None and (changes := self._recovery()):
             with suppress(NotDurable):
-                await self._write(changes, keep=True)
+                await self.write(changes, keep=True)
         if self.state.head.children:
             self.children_table.reopen(tuple(self.state.head.children))
 
@@ -145,7 +132,7 @@ class Session(Actor):
             self.turn.interrupt("shutdown")
         elif self._recorder.unsaved:
             with suppress(NotDurable):
-                await self._write((), keep=True)
+                await self.write((), keep=True)
         self.children.cancel_scope.cancel()
 
     def tick(self, now: float) -> None:
@@ -181,15 +168,16 @@ class Session(Actor):
             case requests.Finish():
                 return await self._finish(command)
             case requests.Flush():
-                return await self._write((), keep=True)
+                return await self.write((), keep=True)
             case requests.TurnGone():
                 return await self._turn_gone()
             case requests.CommandGone(ended=ended):
-                return await self._tell(f"command:{ended.command_id}", ended)
+                return await self._news.command_ended(ended)
             case requests.ChildDone():
-                return await self._child_done(command)
-            case requests.TakeResult():
-                return await self._take_result(command.session_id)
+                await self._news.child_done(command)
+                return await self._rested()
+            case requests.TakeResult(session_id=session_id):
+                return await self._news.take_result(session_id)
             case requests.Nudge():
                 await self._go_on()
                 return await self._rested()
@@ -200,14 +188,16 @@ class Session(Actor):
             case requests.WithdrawInput(input_id=input_id):
                 return await self._withdraw(input_id)
             case requests.MoveInput(input_id=input_id, before=before):
-                return await self._write(inputs.moved(self.state, input_id, before), keep=False)
+                return await self.write(inputs.moved(self.state, input_id, before), keep=False)
             case requests.Resume():
-                await self._write(inputs.released(self.state), keep=False)
+                await self.write(inputs.released(self.state), keep=False)
                 return await self._go_on()
             case requests.AnswerApproval():
-                return await self._answer(command)
+                return await answer_approval(self, command)
+            case requests.AnswerQuestion():
+                return await answer_question(self, command)
             case requests.Configure(settings=settings):
-                return await self._configure(settings)
+                return await configure(self, settings)
             case _:
                 raise TypeError(f"{self} does not know {command!r}")
 
@@ -230,13 +220,13 @@ class Session(Actor):
         if self.turn is not None:
             self.turn.hold.clear()
             changes = [*inputs.released(self.state), input_change(self.id, new)]
-            await self._write(changes, keep=False)
+            await self.write(changes, keep=False)
             return new
         await self._begin_turn([*self.state.pending, new])
         return self.state.queue.get(new.id) or replace(new, state="consumed")
 
     async def _change_input(self, old: InputInfo, new: InputInfo) -> InputInfo:
-        await self._write([input_change(self.id, new, old)], keep=False)
+        await self.write([input_change(self.id, new, old)], keep=False)
         return new
 
     async def _withdraw(self, input_id: str) -> InputInfo:
@@ -249,13 +239,14 @@ class Session(Actor):
         """Release what is held and start a turn with what comes first, in one append."""
         taken, changes = inputs.starting(self.state, pending)
         if not taken:
-            return await self._write(changes, keep=False)
-        agent = self.around.definitions.agent(self.info.agent)
+            return await self.write(changes, keep=False)
+        definitions = self.around.definitions
+        agent = definitions.agent(self.info.agent)
         settings = self.state.head.settings.over(agent.settings)
-        info = new_turn(taken[-1].settings, settings, self.around.definitions.instance)
+        info = new_turn(taken[-1].settings, settings, definitions.instance)
         took, items = inputs.consumed(self.state, taken, self.next_at, turn_id=info.id, step=1)
-        await self._write([*changes, turn_change(self.id, info), *took], keep=False)
-        self.turn = Turn(self, agent, info, items)
+        await self.write([*changes, turn_change(self.id, info), *took], keep=False)
+        self.turn = Turn(self, definitions, info, items)
         self.turn.takes(taken)
         self.around.session_changed()
         self.spawn(self._run_turn, self.turn)
@@ -266,10 +257,10 @@ class Session(Actor):
         Also closes a turn that was refused for the disk's sake but whose append has landed.
         Raises `NotDurable`.
         """
-        await self._write((), keep=True)
+        await self.write((), keep=True)
         recorded = self.state.head.turn
         if self.turn is None and recorded is not None and recorded.state == "running":
-            await self._write(self._recovery(), keep=True)
+            await self.write(self._recovery(), keep=True)
 
     def _recovery(self) -> list[Change]:
         """Return the changes that settle the state; the places of their items are taken."""
@@ -290,7 +281,7 @@ class Session(Actor):
         together = [*changes, *(change for other, _ in others for change in other.changes)]
         failure: Refused | None = Stopping(f"{self} crashed")
         try:
-            await self._write(together, keep=True)
+            await self.write(together, keep=True)
             failure = None
         except NotDurable as refused:
             failure = refused
@@ -307,7 +298,7 @@ class Session(Actor):
             self.state, taken, self.next_at, turn_id=begin.turn_id, step=begin.number
         )
         if changes := [*self._due_checkpoint(), *changes]:
-            await self._write(changes, keep=False)
+            await self.write(changes, keep=False)
         if self.turn is not None:
             self.turn.takes(taken)
         return items
@@ -317,7 +308,7 @@ class Session(Actor):
         assert turn is not None
         if finish.unless_steered and not turn.closing and inputs.steers(self.state.pending):
             begin = requests.BeginStep(finish.turn.id, finish.number)
-            await self._write(finish.changes, keep=True)
+            await self.write(finish.changes, keep=True)
             return await self._begin_step(begin)
         hold = turn.hold
         if finish.turn.state == "failed":
@@ -325,7 +316,7 @@ class Session(Actor):
         ended = turn_change(self.id, finish.turn, finish.before)
         changes = [*finish.changes, ended, *inputs.held(self.state, hold)]
         turn.closed = True
-        await self._write(changes, keep=True)
+        await self.write(changes, keep=True)
         return ()
 
     async def _turn_gone(self) -> None:
@@ -335,7 +326,7 @@ class Session(Actor):
         self.used_at = trio.current_time()
         self.history = turn.history
         with suppress(NotDurable):
-            await self._write(self._due_checkpoint(), keep=False)
+            await self.write(self._due_checkpoint(), keep=False)
         self.outcomes.ended(turn.answers, turn.result)
         await self._go_on()
         await self._rested()
@@ -363,29 +354,15 @@ class Session(Actor):
                 waiting = [one for one in self.state.pending if one.state == "waiting"]
                 await self._begin_turn(waiting)
         except NotDurable:
-            self.spawn(self._nudge_later)
+            self.nudge_later()
+
+    def nudge_later(self) -> None:
+        """Try again, after a while, to write what could not be written."""
+        self.spawn(self._nudge_later)
 
     async def _nudge_later(self) -> None:
         await trio.sleep(limits.SAVE_RETRY_MAX_S)
         self.report(requests.Nudge())
-
-    async def _answer(self, answer: requests.AnswerApproval) -> None:
-        if self.turn is None or self.turn.closing:
-            raise NotPending(f"approval {answer.approval_id} is not pending: its turn is ending")
-        changes, decided = answer_changes(self.state, answer)
-        await self._write(changes, keep=False)
-        for approval_id, call in decided:
-            self.turn.decided(approval_id, call)
-        self.around.session_changed()
-        if answer.interrupt:
-            self.interrupt()
-
-    async def _configure(self, settings: Settings) -> Settings:
-        new = checked_settings(settings.over(self.state.head.settings))
-        where = (self.turn.id, self.turn.step_number) if self.turn else (None, None)
-        change = settings_change(self.next_at(), new, *where)
-        await self._write([item_change(change)], keep=False)
-        return new
 
     @property
     def commands(self) -> SessionCommands:
@@ -400,34 +377,19 @@ class Session(Actor):
         return self._commands
 
     @property
+    def command_infos(self) -> tuple[CommandInfo, ...]:
+        """The commands that run in the background, oldest first."""
+        return self._commands.infos() if self._commands is not None else ()
+
+    def find_command(self, command_id: str) -> SessionCommand | None:
+        """Return a command that runs or ended lately."""
+        return self._commands.find(command_id) if self._commands is not None else None
+
+    @property
     def children_table(self) -> Children:
         if self._children is None:
             self._children = Children(self)
         return self._children
-
-    async def _child_done(self, done: requests.ChildDone) -> None:
-        known = done.session_id in self.state.head.children
-        if known and not self.around.wait_graph.waits(self.id, done.session_id):
-            await self._tell(f"child:{done.turn.id}", inputs.result_of_child(done))
-        await self._rested()
-
-    async def _tell(self, client_id: str, source: CommandEnded | PeerInput) -> None:
-        """Queue something for the agent; a repeat of the same client id is dropped."""
-        if client_id in self.state.client_ids or client_id in self._told:
-            return
-        self._told.add(client_id)
-        told = inputs.told(self.state, client_id, source)
-        try:
-            await self._write([input_change(self.id, told)], keep=True)
-        except NotDurable:
-            self.spawn(self._nudge_later)
-
-    async def _take_result(self, session_id: str) -> None:
-        """Take the result of a child back from the queue; when it cannot be saved, it is kept."""
-        with suppress(NotDurable):
-            await self._write((), keep=True)
-        with suppress(NotDurable):
-            await self._write(inputs.taken_back(self.state, session_id), keep=True)
 
     async def settled(self) -> TurnResult:
         """Wait for rest; return how the last turn ended. Cancel: only stops waiting."""
@@ -456,7 +418,7 @@ class Session(Actor):
             return history
         return await read_history(model, self.log.history(self.state.head.context_from), turn_id)
 
-    async def _write(self, changes: Sequence[Change], *, keep: bool) -> None:
+    async def write(self, changes: Sequence[Change], *, keep: bool) -> None:
         try:
             await self._recorder.write(changes, keep=keep)
         except NotDurable as failure:
@@ -466,8 +428,8 @@ class Session(Actor):
         self._note_unsaved(None)
 
     def _note_unsaved(self, reason: str | None) -> None:
-        if reason != self._unsaved:
-            self._unsaved = reason
+        if reason != self.unsaved:
+            self.unsaved = reason
             self.publish(Unsaved(session_id=self.id, reason=reason))
 
     def publish(self, event: Event) -> None:
@@ -475,26 +437,20 @@ class Session(Actor):
 
     def _publish_change(self, change: Change) -> None:
         event = change.event
-        if isinstance(event, ItemChanged):
-            item = replace(event.item, session_id=self.id)
-            self.live.end(item.id)
-            self.recent.note(item)
-            event = ItemChanged(item=item)
-        if event is not None:
-            self.publish(event)
-        if isinstance(event, ItemChanged) and isinstance(event.item, SettingsChange):
-            self.publish(SettingsChanged(session_id=self.id, settings=event.item.settings))
+        self.around.noted()
+        if not isinstance(event, ItemChanged):
+            if event is not None:
+                self.publish(event)
+            return
+        item = without_private(replace(event.item, session_id=self.id))
+        self.live.end(item.id)
+        self.recent.note(item)
+        self.publish(ItemChanged(item=item))
+        if isinstance(item, SettingsChange):
+            self.publish(SettingsChanged(session_id=self.id, settings=item.settings))
+        elif isinstance(item, Approval | Question):
+            self.around.decision_changed(self, item)
 
     def snapshot(self) -> SessionSnapshot:
         """Return what clients see now; `RecentItems.load` comes first."""
-        return SessionSnapshot(
-            info=self.info,
-            settings=self.state.head.settings,
-            items=self.recent.newest(self.state.unsettled),
-            turn=self.state.head.turn,
-            live=self.live.snapshot(),
-            queue=tuple(self.state.pending),
-            commands=self._commands.infos() if self._commands else (),
-            waits=self.waits.snapshot(),
-            unsaved=self._unsaved,
-        )
+        return snapshot_of(self)

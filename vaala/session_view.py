@@ -1,15 +1,50 @@
-"""What clients see of a session: its newest items, kept while somebody looks; a turn's words."""
+"""What clients see of a session: its newest items, kept while somebody looks; a turn's words.
+
+Opaque data of providers is for the model that made it: no client gets it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import trio
 
 from vaala import limits
 from vaala.agent.history import last_words_of
+from vaala.changes import replace
 from vaala.dao.session_log import SessionLog
-from vaala_protocol.items import Item
+from vaala_protocol.items import AssistantMessage, Item, Reasoning, ToolCall
+from vaala_protocol.pages import ItemPage
+from vaala_protocol.state import SessionSnapshot
+
+if TYPE_CHECKING:
+    from vaala.session import Session
+
+
+def without_private(item: Item) -> Item:
+    """Return an item as clients may see it."""
+    match item:
+        case AssistantMessage() | Reasoning() | ToolCall() if item.private is not None:
+            return replace(item, private=None)
+        case _:
+            return item
+
+
+def snapshot_of(session: Session) -> SessionSnapshot:
+    """Return what clients see now; `RecentItems.load` comes first."""
+    state = session.state
+    return SessionSnapshot(
+        info=session.info,
+        settings=state.head.settings,
+        items=session.recent.newest(state.unsettled),
+        turn=state.head.turn,
+        live=session.live.snapshot(),
+        queue=tuple(state.pending),
+        commands=session.command_infos,
+        waits=session.waits.snapshot(),
+        unsaved=session.unsaved,
+    )
 
 
 class RecentItems:
@@ -33,7 +68,7 @@ class RecentItems:
         """Return the newest items, and what waits for a decision or runs, however old."""
         items = sorted((self._items or {}).values(), key=lambda item: item.at)
         shown = {item.id: item for item in items[-limits.SNAPSHOT_ITEMS_MAX :]}
-        shown.update({item.id: item for item in unsettled})
+        shown.update({item.id: without_private(item) for item in unsettled})
         return tuple(sorted(shown.values(), key=lambda item: item.at))
 
     async def load(self) -> None:
@@ -48,12 +83,20 @@ class RecentItems:
                 self._items = {}
             page = await self._log.items(limit=limits.SNAPSHOT_ITEMS_MAX)
             for item in page.items:
-                self._items.setdefault(item.id, item)
+                self._items.setdefault(item.id, without_private(item))
             self._loaded = True
 
     def forget(self) -> None:
         self._items = None
         self._loaded = False
+
+
+async def read_items(
+    log: SessionLog, *, before: int | None, after: int | None, limit: int
+) -> ItemPage:
+    """Return a page of a session's transcript as clients see it; see `SessionLog.items`."""
+    page = await log.items(before=before, after=after, limit=limit)
+    return replace(page, items=tuple(without_private(item) for item in page.items))
 
 
 async def read_last_words(log: SessionLog, turn_id: str) -> str:

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 from vaala_protocol.base import encode
 
 BLANK = "\u200b\u200c\u200d\u2060\ufeff"
 """Characters that show nothing but are no white space to Python (case A4-4)."""
+
+
+_UNFINISHED = re.compile(rb"(?:[\xc2-\xdf]|[\xe0-\xef][\x80-\xbf]?|[\xf0-\xf4][\x80-\xbf]{0,2})\Z")
+"""The begin of a character in UTF-8 (RFC 3629) at the end of a piece."""
 
 
 def scrub(text: str) -> str:
@@ -56,3 +62,9 @@ def fitting(text: str, bytes_max: int) -> str:
     while text and (size := json_bytes(text)) > bytes_max:
         text = text[: len(text) * bytes_max // size]
     return text
+
+
+def whole_characters(data: bytes) -> bytes:
+    """Return ``data`` without the begin of a character that stands at its end."""
+    found = _UNFINISHED.search(data[-3:])
+    return data if found is None else data[: len(data) - len(found.group())]

@@ -32,14 +32,16 @@ from vaala.changes import (
     settled,
     step_change,
 )
+from vaala.definitions import Definitions
 from vaala.models.base import Model, ModelFailure, ModelRequest
 from vaala.models.retry import RetryPolicy, last_words
+from vaala.questions import Questions
 from vaala.requests import BeginStep, Finish, Flush, Record
 from vaala.tools.registry import ToolSet
 from vaala_protocol.calls import CallDetails
 from vaala_protocol.errors import NotDurable, Refused
 from vaala_protocol.ids import new_id
-from vaala_protocol.items import AssistantMessage, Item, ModelError, ToolCall
+from vaala_protocol.items import AssistantMessage, Item, ModelError, Question, ToolCall
 from vaala_protocol.settings import Mode, Settings, StopReason, Usage
 from vaala_protocol.state import InputInfo, StepInfo, TurnInfo, TurnResult, TurnState
 
@@ -63,10 +65,12 @@ class Turn:
     """Owned by its session. ``interrupt`` and ``decided`` are called by the session's loop."""
 
     def __init__(
-        self, session: Session, agent: AgentDefinition, info: TurnInfo, items: Sequence[Item]
+        self, session: Session, definitions: Definitions, info: TurnInfo, items: Sequence[Item]
     ) -> None:
         self.session = session
-        self.agent = agent
+        self.definitions = definitions
+        """Those it began with, whatever comes meanwhile."""
+        self.agent = definitions.agent(session.info.agent)
         self.info = info
         self.step_number = 1
         self.items = {item.id: item for item in items}
@@ -94,6 +98,7 @@ class Turn:
         self._steered = False
         """The next step's items were taken already, when the last one would have been the end."""
         self._asked = 0
+        self.questions = Questions(self)
         self._calls = CallRunner(self)
 
     @property
@@ -130,6 +135,10 @@ class Turn:
         """An approval of this turn was answered, and written down."""
         self._calls.decided(approval_id, call)
 
+    def answered(self, question: Question) -> None:
+        """A question of this turn was answered, and that is written down."""
+        self.questions.answered(question)
+
     async def run(self) -> None:
         """Run to the end, clean-up included. A bug in the loop fails the turn, not the session."""
         ending = None
@@ -151,10 +160,9 @@ class Turn:
 
     async def _work(self) -> Ending | None:
         """Run steps until the turn ends. None: it is closed already."""
-        definitions = self.session.around.definitions
         try:
-            self.tools = definitions.tools.only(self.agent.tools)
-            model, _ = await definitions.models.resolve(self.info.settings.model)
+            self.tools = self.definitions.tools.only(self.agent.tools)
+            model, _ = await self.definitions.models.resolve(self.info.settings.model)
         except Refused as refused:
             return Ending("failed", "failed", str(refused))
         self.history = await self.session.history_for(model, self.id)
@@ -219,7 +227,7 @@ class Turn:
     async def _ask(self, model: Model) -> Answer | Ending:
         """Call the model, again where the retry policy says so."""
         policy, began = RetryPolicy(), trio.current_time()
-        rng = self.session.around.definitions.rng()
+        rng = self.definitions.rng()
         self._asked += 1
         self._step = StepInfo(
             turn_id=self.id, number=self.step_number, model=model.name, started_at=now_ms()

@@ -14,7 +14,7 @@ from vaala.dao.entries import METADATA_STREAM, ROOT_STREAM, Entry, format_entry,
 from vaala.dao.home import Shared
 from vaala.dao.metadata import origin_hash
 from vaala.dao.walk import Walk
-from vaala_protocol.errors import BadRequest, Busy
+from vaala_protocol.errors import BadRequest, Busy, NotFound
 from vaala_protocol.ids import new_id
 
 
@@ -37,6 +37,22 @@ async def fork_conversation(shared: Shared, source: CopySource, at: int | None) 
     if at is not None:
         end = await _border_after(source, at) or end
     return await _Copy(shared, source, cut=True).run({ROOT_STREAM: end}, parent=source.path)
+
+
+async def fork_after_turn(shared: Shared, source: CopySource, turn_id: str) -> str:
+    """Copy up to the end of a turn of the root session; return the id of the fork.
+
+    Raises `NotFound` for an unknown turn and `Busy` for one that has not ended.
+    """
+    walk = Walk(source.stream(ROOT_STREAM), None, back=True)
+    while (stored := await walk.next()) is not None:
+        if stored.entry.get("t") == "turn" and stored.entry.get("id") == turn_id:
+            if not ends_block(stored.entry):
+                raise Busy(f"turn {turn_id} has not ended: try again later")
+            return await _Copy(shared, source, cut=True).run(
+                {ROOT_STREAM: stored.seq}, parent=source.path
+            )
+    raise NotFound(f"conversation {source.path} has no turn {turn_id[:80]!r}")
 
 
 async def _last_border(source: CopySource, stream: str) -> int:

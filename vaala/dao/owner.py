@@ -8,7 +8,7 @@ import trio
 
 from vaala.dao.archive_read import Source
 from vaala.dao.conversation_log import ConversationLog, metadata_start
-from vaala.dao.copying import copy_conversation, fork_conversation
+from vaala.dao.copying import copy_conversation, fork_after_turn, fork_conversation
 from vaala.dao.entries import METADATA_STREAM, ROOT_STREAM
 from vaala.dao.home import Shared
 from vaala.dao.importing import import_conversation
@@ -80,13 +80,20 @@ class Store(Reader):
         """
         return await copy_conversation(self._shared, await self._source(conversation_id))
 
-    async def fork(self, conversation_id: str, *, at: int | None = None) -> str:
+    async def fork(
+        self, conversation_id: str, *, at: int | None = None, turn_id: str | None = None
+    ) -> str:
         """Make a conversation that begins like this one; return its id.
 
-        It ends with the step that holds the item at ``at`` (None: the last one), or with the last
-        step that has ended. Blobs are shared where the file system can. Otherwise like `copy`.
+        It ends with the turn ``turn_id``, with the step that holds the item at ``at``, or, without
+        either, with the last step that has ended. Blobs are shared where the file system can.
+        Otherwise like `copy`. Raises `Busy` for a turn that has not ended, `NotFound` for one that
+        is not there.
         """
-        return await fork_conversation(self._shared, await self._source(conversation_id), at)
+        source = await self._source(conversation_id)
+        if turn_id is not None:
+            return await fork_after_turn(self._shared, source, turn_id)
+        return await fork_conversation(self._shared, source, at)
 
     async def import_(self, source: Source) -> str:
         """Make a conversation of what `export` wrote; return its new id.

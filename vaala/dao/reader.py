@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from vaala.dao.archive_write import Sink, write_archive
 from vaala.dao.building import BUILDING_STREAM
 from vaala.dao.conversation_log import ConversationLog
@@ -105,6 +107,20 @@ class Reader:
         await self._read_behind()
         record = await self._db.records.get(ROWS, conversation_id)
         return None if record is None else self._shown(record)
+
+    async def rows(self, conversation_ids: Sequence[str]) -> dict[str, ConversationRow]:
+        """Return those that the index has, as the list shows them, by id.
+
+        Raises `StorageError` without an index.
+        """
+        await self._read_behind()
+        found: dict[str, ConversationRow] = {}
+        for start in range(0, len(conversation_ids), LIST_PAGE_MAX):
+            part = conversation_ids[start : start + LIST_PAGE_MAX]
+            for key, record in (await self._db.records.mget(ROWS, part)).items():
+                if (shown := self._shown(record)) is not None:
+                    found[key] = shown
+        return found
 
     async def export(self, conversation_id: str, sink: Sink) -> None:
         """Write a conversation as an archive, see `vaala.dao.archive_write`.

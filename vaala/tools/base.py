@@ -153,6 +153,10 @@ async def _no_blob(key: str, offset: int, length: int) -> bytes:
     raise ToolFailure(f"there is no saved output {key!r}")
 
 
+async def _no_person(text: str, choices: tuple[str, ...]) -> str | None:
+    raise ToolFailure("there is nobody to ask")
+
+
 class ReadRecord(Struct):
     """What a session knows of a file that it has read or written."""
 
@@ -178,6 +182,10 @@ class ToolContext(Struct, frozen=True):
     """Bytes of a blob of the conversation: key, offset, length; `ToolFailure` without one."""
     served: Callable[[str], None] = _nobody
     """Note that a client, by its name, served a part of the call."""
+    ask: Callable[[str, tuple[str, ...]], Awaitable[str | None]] = _no_person
+    """Put a question to the person, with answers to choose from; None: no answer is wanted.
+
+    Waits until it is answered by any client, or the turn ends; the question is an item."""
     command_foreground_s: float = 120.0
     """A command that takes longer goes on in the background; from the agent's budgets."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from vaala.tools.agent_tools import SpawnAgent, WaitAgent
+from vaala.tools.ask_user import AskUser
 from vaala.tools.edit_file import EditFile
 from vaala.tools.exec_command import ExecCommand
 from vaala.tools.list_dir import ListDir
@@ -28,5 +29,6 @@ def builtin_tools() -> ToolSet:
             WriteStdin(),
             SpawnAgent(),
             WaitAgent(),
+            AskUser(),
         )
     )

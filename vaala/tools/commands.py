@@ -99,6 +99,7 @@ class SessionCommands(Commands):
                 executor=workspace.executor,
                 started_at=self._now_ms(),
                 has_input=command.stdin,
+                has_terminal=command.pty,
             ),
             self._put_in_background,
         )
@@ -112,8 +113,12 @@ class SessionCommands(Commands):
                 del self._running[running.id]
         return running
 
+    def find(self, command_id: str) -> SessionCommand | None:
+        """Return a command that runs or ended lately."""
+        return self._running.get(command_id) or self._ended.get(command_id)
+
     def get(self, command_id: str) -> RunningCommand:
-        found = self._running.get(command_id) or self._ended.get(command_id)
+        found = self.find(command_id)
         if found is None:
             shown = clean_line(command_id, limits.VALUE_TEXT_CHARS_MAX)
             raise ToolFailure(

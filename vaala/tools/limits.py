@@ -70,12 +70,18 @@ COMMAND_SAVE_S = 15.0
 """How long one write of output into its blob, or making it durable, may take."""
 COMMAND_SAVED_BYTES_MAX = 256 << 20
 """What one command may write into its blob."""
+COMMAND_WINDOW_BYTES_MAX = 256 << 10
+"""The newest output that clients can page through, while a command has no blob."""
 COMMAND_END_BYTES_MAX = 4 << 10
 """Output told with the end of a background command."""
 
 LIVE_INTERVAL_S = 0.05
 LIVE_BYTES_MAX = 16 << 10
 """Output shown live at once; what came on top of it within the interval is skipped."""
+
+QUESTION_CHARS_MAX = 4000
+QUESTION_CHOICES_MAX = 20
+QUESTION_CHOICE_CHARS_MAX = 200
 
 AGENT_WAIT_S_DEFAULT = 600.0
 AGENT_WAIT_S_MAX = 3600.0

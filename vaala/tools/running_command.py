@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import signal
 from collections.abc import Callable
+from typing import Literal
 
 import trio
 from msgspec import Struct
@@ -12,6 +13,7 @@ from msgspec import Struct
 from vaala.tools import limits
 from vaala.tools.base import RunningCommand, ToolFailure
 from vaala.tools.command_text import describe_exit
+from vaala.tools.output_window import OutputWindow
 from vaala.tools.text import size_text
 from vaala_executors.output import OutputCapture
 from vaala_executors.process import Exit, Process
@@ -38,6 +40,7 @@ class Started(Struct, frozen=True):
     executor: str
     started_at: int
     has_input: bool
+    has_terminal: bool = False
 
 
 class SessionCommand(RunningCommand):
@@ -57,6 +60,8 @@ class SessionCommand(RunningCommand):
         self._bytes = 0
         self._omitted = 0
         self._unread = _capture()
+        self.window = OutputWindow(limits.COMMAND_WINDOW_BYTES_MAX)
+        """The newest output as it came; empty once all of the output is in the blob."""
         self._held = b""
         self._more = trio.Event()
         self._ended = trio.Event()
@@ -138,6 +143,25 @@ class SessionCommand(RunningCommand):
                 "part of the text may have reached it"
             )
 
+    async def resize(self, columns: int, rows: int) -> None:
+        """Change the size of its terminal; raises `ToolFailure` when it has none."""
+        if not self.started.has_terminal:
+            raise ToolFailure(f"command {self.id} has no terminal")
+        if self._process is not None:
+            await self._process.resize(columns, rows)
+
+    async def kill(self, name: Literal["INT", "TERM", "KILL", "HUP"]) -> None:
+        """Signal it, or, with TERM or KILL, end its whole tree; nothing when it has ended.
+
+        TERM leaves it a grace, KILL does not. Cancel: the tree is ended.
+        """
+        if self._process is None or self._exit is not None:
+            return
+        if name != "TERM":
+            self._process.send_signal(name)
+        if name in ("TERM", "KILL"):
+            await self.end()
+
     async def _send(self, process: Process, piece: bytes) -> None:
         if piece == b"\x03":
             process.send_signal("INT")
@@ -178,6 +202,7 @@ class SessionCommand(RunningCommand):
     async def feed(self, data: bytes) -> None:
         """Take output. What ends inside a character or an escape sequence waits for the rest."""
         self._bytes += len(data)
+        self.window.add(data)
         data = self._held + data
         last = data[-_UNFINISHED_BYTES_MAX:]
         found = _UNFINISHED.search(last)
@@ -193,6 +218,8 @@ class SessionCommand(RunningCommand):
             await self._unread.add(self._held)
             self._held = b""
         self._blob, self._note = blob, note
+        if blob is not None and not note:
+            self.window.clear()
         self._settle(ended)
 
     def lose(self) -> None:

@@ -54,7 +54,8 @@ def _metas(hint: Any) -> Iterator[Meta]:
 
 
 def schema_of(kind: type[ToolArguments]) -> dict[str, Any]:
-    """Return the JSON Schema of a struct of strings, numbers, booleans and literals."""
+    """Return the JSON Schema of a struct of strings, numbers, booleans, literals, and lists of
+    strings."""
     arguments = list(arguments_of(kind))
     schema: dict[str, Any] = {
         "type": "object",
@@ -73,6 +74,8 @@ def _property(argument: Argument) -> dict[str, Any]:
     shape: dict[str, Any]
     if get_origin(kind) is Literal:
         shape = {"type": "string", "enum": list(get_args(kind))}
+    elif get_origin(kind) is list:
+        shape = {"type": "array", "items": {"type": _TYPES[get_args(kind)[0]]}}
     else:
         shape = {"type": _TYPES[kind]}
     if argument.meta.description:

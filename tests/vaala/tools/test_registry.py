@@ -63,7 +63,7 @@ def test_the_built_in_tools_are_small_and_stable() -> None:
     tools = builtin_tools()
     assert tools.names == (
         "read_file", "write_file", "edit_file", "list_dir", "search", "exec_command",
-        "write_stdin", "spawn_agent", "wait_agent",
+        "write_stdin", "spawn_agent", "wait_agent", "ask_user",
     )  # fmt: skip
     sent = json.dumps(
         [

@@ -1,0 +1,65 @@
+"""What waits for a person: approvals and questions are answered by id, and the first answer wins.
+
+Both are items of the turn that asks. They die with it, and with the process; a late answer is told
+so. How an answer arrives does not matter: a client's list, an editor's dialog, another program.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from vaala import limits
+from vaala.approvals import answer_changes
+from vaala.changes import item_change, now_ms, replace
+from vaala.checks import storable
+from vaala.requests import AnswerApproval, AnswerQuestion
+from vaala.text import scrub
+from vaala_protocol.errors import NotPending
+from vaala_protocol.items import Question
+
+if TYPE_CHECKING:
+    from vaala.session import Session
+    from vaala.turn import Turn
+
+
+async def answer_approval(session: Session, answer: AnswerApproval) -> None:
+    """Decide a call, and its identical likes when the answer is for the session.
+
+    Raises `NotPending`, `BadRequest`, `NotDurable`.
+    """
+    turn = _turn(session, f"approval {answer.approval_id}")
+    changes, decided = answer_changes(session.state, answer)
+    await session.write(changes, keep=False)
+    for approval_id, call in decided:
+        turn.decided(approval_id, call)
+    if answer.interrupt:
+        session.interrupt()
+
+
+async def answer_question(session: Session, answer: AnswerQuestion) -> None:
+    """Answer a question; None: the person does not want to.
+
+    Raises `NotPending`, `BadRequest`, `NotDurable`.
+    """
+    turn = _turn(session, f"question {answer.question_id}")
+    question = session.state.open.get(answer.question_id)
+    if not isinstance(question, Question):
+        raise NotPending(f"question {answer.question_id} is not pending")
+    if question.state != "pending":
+        by = f" by {question.answered_by}" if question.answered_by else ""
+        raise NotPending(f"question {question.id} was settled before{by}: {question.state}")
+    text = None if answer.answer is None else scrub(answer.answer)
+    storable((text, answer.by), "the answer", limits.REASON_BYTES_MAX)
+    done = replace(
+        question, state="answered", answer=text, answered_by=answer.by, completed_at=now_ms()
+    )
+    change = item_change(done, question)
+    await session.write([change], keep=False)
+    turn.answered(replace(done, rev=question.rev + 1))
+
+
+def _turn(session: Session, what: str) -> Turn:
+    """Return the turn that has asked; one that is on its way out takes no answer."""
+    if session.turn is None or session.turn.closing:
+        raise NotPending(f"{what} is not pending: its turn is ending")
+    return session.turn

@@ -26,7 +26,7 @@ def run_program(program: Callable[[], Awaitable[int]]) -> int:
 
     A bug is told in one line; its traceback goes to the log.
     """
-    with open_log(os.environ) as handler:
+    with open_log(os.environ) as logs:
         try:
             return trio.run(program)
         except BaseException as error:
@@ -34,7 +34,7 @@ def run_program(program: Callable[[], Awaitable[int]]) -> int:
             if isinstance(known, CommandFailed | BrokenPipeError):
                 raise known from error
             log.critical("the command failed", exc_info=error)
-            if handler.failed:
+            if not logs.complete():
                 traceback.print_exception(error)
             return FAILED
 

@@ -1,0 +1,40 @@
+"""Takes secrets out of text on its way to a log: those that are known, and what looks like one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from vaala.models.secret import Secret, scrub
+
+_MARK = "***"
+_NAMED = re.compile(
+    r"""(?P<head>[\w-]*(?:api[-_]?key|token|secret|passw(?:or)?d|authorization|ticket|apikey)
+        (?:["']\s*,\s*b?["'] | ["']?\s*[:=]\s*b?["']?))
+        (?:(?:Bearer|Basic|Digest|Negotiate)\s+)?
+        [^\s"'&,;<>(){}\[\]]+""",
+    re.IGNORECASE | re.VERBOSE,
+)
+"""A value behind its name: in a URL, a header, a mapping in Python or JSON, a list of pairs."""
+_COOKIE = re.compile(r"""(\b(?:set-)?cookie["']?\s*(?:[:=]|,)\s*b?["']?)[^"'\r\n]+""", re.I)
+_SCHEME = re.compile(r"\b(Bearer|Basic)\s+[A-Za-z0-9._~+/=:-]{6,}", re.IGNORECASE)
+_USER_IN_URL = re.compile(r"(?<=://)[^/\s@\"']+(?=@)")
+
+
+class Redactor:
+    """Knows the secrets of a program. May be asked from any thread."""
+
+    def __init__(self, secrets: Iterable[Secret] = ()) -> None:
+        self._secrets = frozenset(secrets)
+
+    def know(self, secrets: Iterable[Secret]) -> None:
+        """Take out these as well, from now on and for good: an old key may still work."""
+        self._secrets = self._secrets | frozenset(secrets)
+
+    def redact(self, text: str) -> str:
+        """Return ``text`` with stars in place of secrets."""
+        text = scrub(text, self._secrets)
+        text = _COOKIE.sub(rf"\1{_MARK}", text)
+        text = _NAMED.sub(rf"\g<head>{_MARK}", text)
+        text = _SCHEME.sub(rf"\1 {_MARK}", text)
+        return _USER_IN_URL.sub(_MARK, text)

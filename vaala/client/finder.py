@@ -23,7 +23,7 @@ from vaala.client.errors import CannotConnect, CannotStart
 from vaala.client.spawn import Started, start_server
 from vaala.client.start_lock import hold_start_lock
 from vaala.client.wire import Wire, open_wire
-from vaala.discovery import NoRecord, Place, ServerRecord, read_record
+from vaala.discovery import NoRecord, Place, ServerRecord, is_owned, read_record
 
 
 class Finder(Protocol):
@@ -89,48 +89,34 @@ class Discovery:
             return await self._find_or_start(stack, tried)
 
     async def _find_or_start(self, stack: AsyncExitStack, tried: ServerRecord | None) -> Wire:
-        """Under the start lock: whoever held it before may have started one."""
-        found = await self._read()
-        if isinstance(found, ServerRecord) and found != tried:
-            try:
-                return await self._open(stack, found)
-            except CannotConnect:
-                pass  # it has ended already
-        try:
-            self._started = await start_server(self._place, self._environ)
-        except CannotStart as failed:
-            if not failed.locked:
-                raise
-            return await self._open_owner(stack, failed)
+        """Under the start lock: whoever held it before may have started a server.
+
+        Somebody who owns the data may be a server that is only starting, that is ending, or that
+        is very busy; so he is waited for before a start is tried, which tells who he is.
+        """
+        deadline = trio.current_time() + limits.OWNED_S
+        while True:
+            owned = await trio.to_thread.run_sync(is_owned, self._place.owner_lock)
+            found = await self._read()
+            if isinstance(found, ServerRecord) and (owned or found != tried):
+                try:
+                    return await self._open(stack, found, patient=owned)
+                except CannotConnect:
+                    tried = found  # of a run that has ended, or is about to
+            if not owned or trio.current_time() > deadline:
+                break
+            await trio.sleep(limits.OWNED_POLL_S)
+        self._started = await start_server(self._place, self._environ)
         found = await self._read()
         if isinstance(found, NoRecord):
             raise CannotStart(f"a server was started and left no record: {found.reason}")
-        return await self._open(stack, found, limits.PATIENT_HANDSHAKE_S)
-
-    async def _open_owner(self, stack: AsyncExitStack, locked: CannotStart) -> Wire:
-        """Open a wire to whoever owns the data: a server that is only starting, or very busy.
-
-        Raises ``locked`` when it is no server.
-        """
-        deadline = trio.current_time() + limits.LOCKED_S
-        while True:
-            found = await self._read()
-            if isinstance(found, ServerRecord):
-                try:
-                    return await self._open(stack, found, limits.PATIENT_HANDSHAKE_S)
-                except CannotConnect:
-                    pass  # it may be the record of the run before
-            if trio.current_time() > deadline:
-                raise locked
-            await trio.sleep(limits.LOCKED_POLL_S)
+        return await self._open(stack, found, patient=True)
 
     async def _open(
-        self,
-        stack: AsyncExitStack,
-        record: ServerRecord,
-        handshake_s: float = limits.HANDSHAKE_S,
+        self, stack: AsyncExitStack, record: ServerRecord, *, patient: bool = False
     ) -> Wire:
         """Open a wire to the first address of a record where its server is."""
+        handshake_s = limits.PATIENT_HANDSHAKE_S if patient else limits.HANDSHAKE_S
         problems: list[str] = []
         for text in record.addresses:
             try:

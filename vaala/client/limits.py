@@ -13,9 +13,9 @@ READY_S = 30.0
 START_LOCK_S = READY_S + 15.0
 """How long a client waits for another one that starts the server."""
 START_LOCK_POLL_S = 0.02
-LOCKED_S = 2.0
-"""How long a server may own the data directory before its record is there."""
-LOCKED_POLL_S = 0.1
+OWNED_S = 2.0
+"""How long one who owns the data directory is waited for: a server takes less to begin or end."""
+OWNED_POLL_S = 0.05
 OUTPUT_BYTES_MAX = 1024 * 1024
 """What servers have printed; then it begins anew, with the part before it kept once."""
 LAST_WORDS_BYTES_MAX = 2_000
@@ -23,6 +23,9 @@ LAST_WORDS_BYTES_MAX = 2_000
 
 REQUEST_S = 60.0
 """From the call to the answer, a new connection and a new server included."""
+GREET_S = 15.0
+TRANSFER_S = 600.0
+"""For an archive, which may hold gigabytes."""
 REQUESTS_MAX = 64
 """Requests that wait for an answer; further ones wait for their turn."""
 SERVED_MAX = 64
@@ -45,6 +48,9 @@ RECONNECT_S = 30.0
 STOPPED_S = 15.0
 """The same for one that was stopped on purpose: then only another one's start helps."""
 
+SUBSCRIBE_TIMES_MAX = 10
+"""Attempts in a row to watch what a server is just closing or too busy for."""
+SUBSCRIBE_PAUSE_S = 0.1
 SUBSCRIPTION_UPDATES_MAX = 4_096
 """Updates that wait for one slow reader; then a new snapshot is asked for in their place."""
 SUBSCRIPTION_CHARACTERS_MAX = 8 * 1024 * 1024

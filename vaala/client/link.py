@@ -18,6 +18,7 @@ from vaala.client.errors import Disconnected
 from vaala.client.serving import Serve, Served
 from vaala.client.wire import GOING_AWAY, Wire, WireClosed
 from vaala_protocol.base import Value
+from vaala_protocol.errors import TimedOut
 from vaala_protocol.methods.base import Notification, Request
 from vaala_protocol.methods.client import ClientCancelNotification
 from vaala_protocol.rpc.incoming import Answer, Call, Ignored, Incoming, Note, Reply
@@ -59,6 +60,8 @@ class Link:
         """Why it has ended, for people."""
         self.stopped = False
         """It has ended because the server was stopped on purpose."""
+        self.useful = False
+        """Something has come over it."""
         self._wire = wire
         self._hear = hear
         self._peer = client_peer()
@@ -69,13 +72,28 @@ class Link:
         )
         self._served = Served(serve, self._peer, self._send, nursery)
 
-    async def ask(self, params: Request[R], deliver: Callable[[R], None] | None = None) -> R:
+    async def ask(
+        self,
+        params: Request[R],
+        deliver: Callable[[R], None] | None = None,
+        *,
+        timeout_s: float = limits.REQUEST_S,
+    ) -> R:
         """Send a request and return its answer.
 
         ``deliver`` is called with the answer before anything is heard that the server has sent
         after it. Raises what the server refused with, `Malformed` for an answer of another shape,
-        and `Disconnected`. Cancel: the request may be done all the same; its answer is dropped.
+        `Disconnected`, and `TimedOut`. Cancel, and that: the request may be done all the same; its
+        answer is dropped.
         """
+        with trio.move_on_after(timeout_s):
+            return await self._ask(params, deliver)
+        raise TimedOut(
+            f"the server did not answer {params.method} within {timeout_s:g} s; "
+            "it is not known what was done"
+        )
+
+    async def _ask(self, params: Request[R], deliver: Callable[[R], None] | None) -> R:
         async with self._places:
             self._check_open()
             id, message = self._peer.ask(params)
@@ -97,6 +115,7 @@ class Link:
             while True:
                 for incoming in self._peer.receive(await self._wire.receive()):
                     self._take(incoming)
+                self.useful = True
         except WireClosed as closed:
             self.end(str(closed), stopped=closed.code == GOING_AWAY)
         except Disconnected:
@@ -181,13 +200,18 @@ async def open_link(wire: Wire, hear: Hear, serve: Serve) -> AsyncGenerator[Link
 
     ``serve`` does what the server asks for, each request in a task of its own.
     """
+    failure: Exception | None = None
     async with trio.open_nursery() as nursery:
         link = Link(wire, hear, serve, nursery)
+        nursery.start_soon(link.read)
+        nursery.start_soon(link.write)
+        nursery.start_soon(link.watch)
         try:
-            nursery.start_soon(link.read)
-            nursery.start_soon(link.write)
-            nursery.start_soon(link.watch)
             yield link
+        except Exception as error:  # raised below, bare: the nursery would wrap it
+            failure = error
         finally:
             link.end("this client has closed it")
             nursery.cancel_scope.cancel()
+    if failure is not None:
+        raise failure

@@ -146,14 +146,20 @@ class RowChanged(Value, frozen=True, kw_only=True, tag_field="type", tag="row/ch
 
 
 class RowRemoved(Value, frozen=True, kw_only=True, tag_field="type", tag="row/removed"):
+    """A conversation was deleted."""
+
     conversation_id: str
 
 
 class DecisionPending(Value, frozen=True, kw_only=True, tag_field="type", tag="decision/pending"):
+    """An approval or a question waits for a person."""
+
     pending: PendingDecision
 
 
 class DecisionSettled(Value, frozen=True, kw_only=True, tag_field="type", tag="decision/settled"):
+    """It waits no more: answered, withdrawn or expired."""
+
     conversation_id: str
     decision_id: str
 

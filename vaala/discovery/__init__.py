@@ -18,7 +18,7 @@ from vaala.discovery.handshake import (
     new_token,
     proof,
 )
-from vaala.discovery.place import Place, place_of
+from vaala.discovery.place import Place, is_owned, place_of
 from vaala.discovery.ready import Failed, Ready, Report, parse_report, write_report
 from vaala.discovery.record import (
     NoRecord,
@@ -41,6 +41,7 @@ __all__ = [
     "ServerRecord",
     "bearer",
     "is_bearer",
+    "is_owned",
     "is_proof",
     "new_challenge",
     "new_token",

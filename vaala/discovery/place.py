@@ -6,6 +6,8 @@ with the data; for any other one in that directory itself.
 
 from __future__ import annotations
 
+import fcntl
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -26,6 +28,11 @@ class Place(Struct, frozen=True):
         return self.directory / "runtime-server.yaml"
 
     @property
+    def owner_lock(self) -> Path:
+        """The kernel lock of the one process that owns the data; `vaala.dao` holds it."""
+        return self.data / "runtime.lock"
+
+    @property
     def start_lock(self) -> Path:
         """Held by the client that starts the server, so that ten at once start one."""
         return self.directory / "runtime-server.start"
@@ -42,6 +49,24 @@ def place_of(data: Path, environ: Mapping[str, str]) -> Place:
     if same_directory(data, data_directory_of(usual)):
         return Place(data, state_directory(environ))
     return Place(data, data)
+
+
+def is_owned(lock: Path) -> bool:
+    """Tell whether a process holds the lock of a data directory now. Makes nothing; blocks.
+
+    A lock that cannot be opened counts as free: whoever tries to own the data is told why.
+    """
+    try:
+        handle = os.open(lock, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(handle)
+    return False
 
 
 def same_directory(one: Path, other: Path) -> bool:

@@ -164,7 +164,10 @@ class ClientProcess(Process):
         return self._complete and not self._waiting
 
     async def more(self, *, ahead: bool = False) -> None:
-        """Ask for output once, unless there will be no more; only with ``ahead`` when some waits."""
+        """Ask for output once, unless there will be no more.
+
+        When some waits it is asked for only with ``ahead``.
+        """
         if self._signalled and not self._forgotten:
             await self.end()
         async with self._asking:

@@ -123,6 +123,17 @@ class LogStorage(ABC):
         """
 
     @abstractmethod
+    async def make_durable(self, path: str) -> None:
+        """Make durable what all streams of a path hold, whoever wrote it; nothing is cut.
+
+        A process that was killed between a write and its sync leaves entries that the next one
+        can read and a power loss can still take. Call it before building on what such a process
+        left, unless `append` or `recover` does it anyway: they see to their own stream. No error
+        for a path that is not there. Raises `StorageFailed`, and `ReadOnly` like any change. A
+        cancel leaves it to be done again.
+        """
+
+    @abstractmethod
     async def streams(self, path: str) -> tuple[str, ...]:
         """Return the names of the path's streams, sorted; raises `NotFound`."""
 

@@ -290,6 +290,19 @@ async def test_recover_tells_the_last_sequence(log: LogStorage) -> None:
         await log.recover("q", "s")
 
 
+async def test_making_durable_changes_nothing(log: LogStorage) -> None:
+    await log.create("p", {"s": numbered(1, 2), "t": []})
+    await log.make_durable("p")
+    assert await numbers(log) == [1, 2]
+    assert await log.append("p", "s", numbered(3, 3), expected=2) == 3
+    await log.make_durable("p")
+    assert await numbers(log) == [1, 2, 3]
+    await log.make_durable("missing")
+    assert (await log.paths()).paths == ("p",)
+    with pytest.raises(ValueError, match="cannot be a name"):
+        await log.make_durable("../p")
+
+
 async def test_appends_that_wait_keep_their_order(log: LogStorage) -> None:
     await log.create("p", {"s": []})
     async with trio.open_nursery() as nursery:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
 import stat
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -12,6 +15,7 @@ from tests.storage.file_helpers import queued_behind_a_sync
 from vaala_storage import StorageFailed
 from vaala_storage.faults import FaultyFiles, MemoryFiles
 from vaala_storage.file import open_file_blobs, open_file_log
+from vaala_storage.file.lines import encode_body, make_line
 from vaala_storage.file.system import SYSTEM_FILES, Files
 
 
@@ -55,6 +59,81 @@ async def test_what_is_found_is_made_durable_before_it_is_built_on(
             ("write", "s.jsonl"),
             ("sync_data", "s.jsonl"),
         ]
+
+
+async def test_make_durable_syncs_every_stream_and_every_name(
+    tmp_path: Path, files: FaultyFiles
+) -> None:
+    async with open_file_log(tmp_path, files=files) as log:
+        await log.create("p", {"a": [{"n": 1}], "b": []})
+        calls(files)
+        await log.make_durable("p")
+        assert calls(files) == [
+            ("sync_data", "a.jsonl"),
+            ("sync_data", "b.jsonl"),
+            ("sync_directory", "p"),
+            ("sync_directory", tmp_path.name),
+        ]
+
+
+@pytest.mark.parametrize("seed", range(8))
+async def test_make_durable_keeps_what_a_killed_process_wrote(seed: int) -> None:
+    memory = MemoryFiles()
+    files = FaultyFiles(memory)
+    async with open_file_log("/data", files=files) as log:
+        await log.create("p", {"s": [{"n": 1}]})
+    handle = memory.open_append("/data/p/s.jsonl", create=False)
+    memory.write(handle, make_line(2, 1, encode_body([{"n": 2}], "p/s")) + b"torn")
+    memory.close(handle)
+    new = memory.open_append("/data/p/new.jsonl", create=True)
+    memory.write(new, make_line(1, 1, encode_body([{"n": 1}], "p/new")))
+    memory.close(new)
+    async with open_file_log("/data", files=files) as log:
+        await log.make_durable("p")
+    files.restart(Random(seed))
+    async with open_file_log("/data", files=files) as log:
+        assert await log.last("p", "s") == 2
+        assert await log.last("p", "new") == 1
+        # What is torn is left to the first append, which keeps it aside.
+        assert memory.read(memory.open_read("/data/p/s.jsonl"), 0, 1 << 20).endswith(b"torn")
+
+
+class _Removing(FaultyFiles):
+    """Somebody else removes each file just before it is opened, and what is empty then."""
+
+    def open_read(self, path: str) -> int:
+        self.remove(path)
+        with contextlib.suppress(OSError):
+            self.remove_directory(os.path.dirname(path))
+        return super().open_read(path)
+
+
+class _Closed(FaultyFiles):
+    """One file is another user's."""
+
+    def open_read(self, path: str) -> int:
+        if path.endswith("/closed.jsonl"):
+            raise PermissionError(errno.EACCES, "Permission denied", path)
+        return super().open_read(path)
+
+
+@pytest.mark.parametrize("streams", [("s",), ("s", "t")])
+async def test_what_is_removed_meanwhile_need_not_be_durable(
+    tmp_path: Path, streams: tuple[str, ...]
+) -> None:
+    async with open_file_log(tmp_path, files=_Removing(SYSTEM_FILES)) as log:
+        await log.create("p", {name: [] for name in streams})
+        await log.make_durable("p")
+        assert (await log.paths()).paths == ()
+
+
+async def test_a_stream_that_may_not_be_read_hinders_no_other() -> None:
+    files = _Closed(MemoryFiles())
+    async with open_file_log("/data", files=files) as log:
+        await log.create("p", {"a": [{"n": 1}], "closed": []})
+        files.calls.clear()
+        await log.make_durable("p")
+        assert calls(files)[0] == ("sync_data", "a.jsonl")
 
 
 async def test_a_new_file_is_durable_in_its_directory(tmp_path: Path, files: FaultyFiles) -> None:

@@ -287,3 +287,15 @@ async def test_what_a_killed_blob_writer_left_is_removed(tmp_path: Path) -> None
         assert await database.blobs.get("p", "k") == b"kept"
     assert raw(path, "SELECT count(*) FROM blobs") == [1]
     assert raw(path, "SELECT count(*) FROM blob_parts") == [1]
+
+
+async def test_making_durable_is_a_commit(tmp_path: Path) -> None:
+    """Its sync is that of the log, where the commits of a killed process are."""
+    path, log = tmp_path / "a.db", tmp_path / "a.db-wal"
+    async with open_sqlite(path) as database:
+        await database.log.create("p", {"s": [{"n": 1}]})
+        before = log.read_bytes()
+        await database.log.last("p", "s")
+        assert log.read_bytes() == before
+        await database.log.make_durable("p")
+        assert log.read_bytes() != before

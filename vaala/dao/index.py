@@ -57,18 +57,21 @@ class Index:
         if conversation_id not in self.live:
             self.live.add(conversation_id)
             self._wanted_marks.add(conversation_id)
-        async with self._marking:
-            wanted, self._wanted_marks = self._wanted_marks, set()
-            if not wanted:
-                return
-            marks = [Record(key, {"instance": self._instance}, 0) for key in sorted(wanted)]
-            try:
-                await self.db.records.mset(OPEN_MARKS, marks)
-            except StorageError as error:
-                self._failed(error)
-            except BaseException:
-                self._wanted_marks |= wanted
-                raise
+        try:
+            await self._write_marks()
+        except IndexFailed as failed:
+            self._failed(failed.cause)
+
+    async def left_open(self, conversation_id: str) -> bool:
+        """Tell whether an earlier run has, or may have, ended without closing the conversation."""
+        if conversation_id in self.live:
+            return False
+        try:
+            mark = await self.db.records.get(OPEN_MARKS, conversation_id)
+        except StorageError as error:
+            self._failed(error)
+            return True
+        return mark is not None and mark.value.get("instance") != self._instance
 
     def note(self, conversation_id: str, stream: str, first: int, entries: Sequence[Entry]) -> None:
         pending = self._pending.setdefault(conversation_id, Pending())
@@ -155,7 +158,10 @@ class Index:
     async def rebuild(self, conversation_ids: Sequence[str]) -> Rebuilt:
         """Make rows anew from the log; raises `IndexFailed`."""
         async with self._writing:
+            # The database may be a new one, without the marks of what is open.
+            self._wanted_marks |= (self.live | self._unsettled).intersection(conversation_ids)
             try:
+                await self._write_marks()
                 return await self._writer.rebuild(conversation_ids, self.live)
             except IndexFailed as failed:
                 self._failed(failed.cause)
@@ -184,6 +190,7 @@ class Index:
     async def _write(self, batch: dict[str, Pending], closed: set[str]) -> None:
         self._closed -= closed
         self.live -= closed
+        await self._write_marks()
         await self._writer.bring_up(batch, self.live)
         if not closed:
             return
@@ -194,6 +201,24 @@ class Index:
                 await self.db.records.mdelete(OPEN_MARKS, gone)
             except StorageError as error:
                 raise IndexFailed(error) from error
+
+    async def _write_marks(self) -> None:
+        """Write what could not be written before, too: no row of an open conversation is without.
+
+        Raises `IndexFailed`; the marks are wanted still then, and after a cancel.
+        """
+        async with self._marking:
+            wanted, self._wanted_marks = self._wanted_marks, set()
+            if not wanted:
+                return
+            marks = [Record(key, {"instance": self._instance}, 0) for key in sorted(wanted)]
+            try:
+                await self.db.records.mset(OPEN_MARKS, marks)
+            except BaseException as error:
+                self._wanted_marks |= wanted
+                if isinstance(error, StorageError):
+                    raise IndexFailed(error) from error
+                raise
 
     def _let_go(self, pending: Pending) -> None:
         self._pending_bytes -= pending.size

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 
 import trio
 
@@ -120,6 +121,13 @@ class Store(Reader):
     async def settled(self) -> None:
         """Wait until the comparison of conversations with rows that follows opening is done."""
         await self._reconciler.settled.wait()
+
+    async def _secure(self, conversation_id: str) -> None:
+        """Make durable what a run that was killed may have left: we are about to build on it."""
+        if self._reconciler.rebuilding or await self._index.left_open(conversation_id):
+            with suppress(errors.ReadOnly):  # then nothing can be built on it either
+                await self._shared.log.make_durable(conversation_id)
+            self._index.stale(conversation_id)
 
     async def _read_behind(self) -> None:
         with trio.move_on_after(SETTLING_S_MAX):

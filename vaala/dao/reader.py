@@ -130,6 +130,9 @@ class Reader:
         source = await self._source(conversation_id)
         await write_archive(source, sink, now=self._shared.clock())
 
+    async def _secure(self, conversation_id: str) -> None:
+        """Make durable what is about to be read; nothing for a mere reader."""
+
     async def _read_behind(self) -> None:
         """Bring the index up to date with what was appended; nothing for a mere reader."""
 
@@ -160,6 +163,8 @@ class Reader:
         """Return where a conversation is, its record and the sequence of that."""
         home = self._home(conversation_id, staged=await self._is_staged(conversation_id))
         try:
+            if not home.staged:
+                await self._secure(conversation_id)
             names = await home.log.streams(conversation_id)
             if BUILDING_STREAM in names:
                 raise errors.NotFound(f"{conversation_id} is still being made")

@@ -138,8 +138,18 @@ class Reconciler:
                 break
         for conversation_id in found:
             await self._drop_lonely_blobs(conversation_id)
-            self._index.settle(conversation_id)
+            if await self._secure(conversation_id):
+                self._index.settle(conversation_id)
         await self._index.flush()
+
+    async def _secure(self, conversation_id: str) -> bool:
+        """Make durable what the index will claim to know; False: not now, the mark stays."""
+        try:
+            await self._shared.log.make_durable(conversation_id)
+        except StorageError as error:
+            log.warning("conversation %s is settled at the next start: %s", conversation_id, error)
+            return False
+        return True
 
     async def _drop_lonely_blobs(self, conversation_id: str) -> None:
         """Remove the blobs of a conversation whose move to disk did not come to its streams."""

@@ -38,6 +38,7 @@ from vaala_protocol.base import Malformed, encode
 from vaala_protocol.items import Item
 from vaala_protocol.pages import ItemPage
 from vaala_protocol.state import SessionInfo
+from vaala_storage.errors import NotFound
 from vaala_storage.log import Damage, Stored
 
 
@@ -158,6 +159,16 @@ class SessionLog:
         without it the last ones before ``before``, or of all. The cost is that of the page and a
         search by bisection, whatever the stream's length.
         """
+        staged = self._home.staged
+        try:
+            return await self._items(before, after, limit)
+        except NotFound:
+            if not staged or self._home.staged:
+                raise
+            # It has moved to disk meanwhile.
+            return await self._items(before, after, limit)
+
+    async def _items(self, before: int | None, after: int | None, limit: int) -> ItemPage:
         if after is None:
             return await page_before(self._stream, self.session_id, before, limit)
         return await page_after(self._stream, self.session_id, after, before, limit)

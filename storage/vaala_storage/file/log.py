@@ -11,7 +11,7 @@ import trio
 
 from vaala_storage.cursors import check_limit
 from vaala_storage.entry_rules import Ask, check_new
-from vaala_storage.errors import ReadOnly, StorageFailed
+from vaala_storage.errors import NotFound, ReadOnly, StorageFailed
 from vaala_storage.file.handles import Handles, open_files_max
 from vaala_storage.file.layout import Layout
 from vaala_storage.file.lines import encode_body
@@ -113,6 +113,20 @@ class FileLog(LogStorage):
     async def recover(self, path: str, stream: str) -> tuple[int, tuple[Damage, ...]]:
         self._check_writable(path)
         return await self._streams.get(path, stream).recover()
+
+    async def make_durable(self, path: str) -> None:
+        """See `LogStorage.make_durable`; costs one sync for each stream and for each directory."""
+        self._check_writable(path)
+        directory = self._layout.directory(path)
+        try:
+            for name in await self.streams(path):
+                file = self._streams.file(path, name)
+                await self._calls.call(file.make_durable, file.label, cancellable=True)
+            await self._calls.call(
+                lambda: self._layout.sync_names(directory), path, cancellable=True
+            )
+        except NotFound:
+            return
 
     async def streams(self, path: str) -> tuple[str, ...]:
         self._check_open(path)

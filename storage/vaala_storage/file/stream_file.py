@@ -102,6 +102,20 @@ class StreamFile(Struct, frozen=True):
         detail = f"{size - position.end} torn bytes at byte {position.end}, kept in {kept}"
         return position, (Damage(position.last + 1, None, detail),)
 
+    def make_durable(self) -> None:
+        """Sync what is there, also what is torn.
+
+        Nothing when the file has been removed or may not be read: then nobody can build on it.
+        """
+        try:
+            handle = self.files.open_read(self.filename)
+        except (FileNotFoundError, PermissionError):
+            return
+        try:
+            self.files.sync_data(handle)
+        finally:
+            self.files.close(handle)
+
     def roll_back(self, lease: Lease, position: Position) -> None:
         """Remove what a failed append left behind ``position``; `load` comes after it.
 

@@ -83,6 +83,15 @@ class SqliteLog(LogStorage):
         _check(path, stream)
         return await self._access.write(partial(_last, path, stream)), ()
 
+    async def make_durable(self, path: str) -> None:
+        """Commit: that syncs the one file that holds every commit, a killed process's too."""
+        _check(path)
+
+        def work(connection: apsw.Connection) -> None:
+            connection.execute("UPDATE streams SET last = last WHERE path = ?", (path,))
+
+        await self._access.write(work)
+
     async def streams(self, path: str) -> tuple[str, ...]:
         _check(path)
 

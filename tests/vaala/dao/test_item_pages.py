@@ -84,7 +84,7 @@ class Counting(LogStorage):
     async def append(self, *args: Any, **how: Any) -> Any:
         raise NotImplementedError
 
-    create = recover = streams = paths = append
+    create = recover = make_durable = streams = paths = append
     delete_stream = delete_path = release = append
 
 

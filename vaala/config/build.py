@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -29,6 +28,7 @@ from vaala.config.schema import (
 )
 from vaala.config.settings import ServerSettings
 from vaala.models.secret import Secret
+from vaala.telemetry.installed import installed
 from vaala.telemetry.settings import LogSettings, TelemetrySettings
 
 
@@ -105,13 +105,6 @@ def _telemetry(file: TelemetryFile) -> TelemetrySettings:
 
 def _telemetry_problems(file: Checked[TelemetryFile]) -> Iterator[Problem]:
     """Look for the libraries without importing them, which would cost a good part of a second."""
-    if file.values.enabled and not telemetry_installed():
+    if file.values.enabled and not installed():
         text = "traces and metrics need further libraries: pip install 'vaala[telemetry]'"
         yield problem(file.document, ("enabled",), text)
-
-
-def telemetry_installed() -> bool:
-    try:
-        return importlib.util.find_spec("opentelemetry.sdk") is not None
-    except ModuleNotFoundError:  # not even the package above it is there
-        return False

@@ -12,8 +12,10 @@ LOG_TRACEBACK_CHARS_MAX = 64 * 1024
 LOG_CLOSING_S = 2.0
 """How long the end of a program waits for a disk that does not take its last records."""
 
-EXPORT_S = 5.0
-"""How long one export of traces or metrics may take, and the last one when the program ends."""
+EXPORT_S = 4.0
+"""How long one export of traces or metrics may take."""
+CLOSING_S = 10.0
+"""How long the end of the program waits for the last ones."""
 SPANS_WAITING_MAX = 8_192
 SPAN_BATCH_MAX = 512
 EXPORT_PERIOD_S = 5.0

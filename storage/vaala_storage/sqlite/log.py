@@ -88,7 +88,9 @@ class SqliteLog(LogStorage):
         _check(path)
 
         def work(connection: apsw.Connection) -> None:
-            connection.execute("UPDATE streams SET last = last WHERE path = ?", (path,))
+            for change in (1, -1):  # SQLite leaves out a write that changes nothing
+                sql = "UPDATE streams SET last = last + ? WHERE path = ?"
+                connection.execute(sql, (change, path))
 
         await self._access.write(work)
 

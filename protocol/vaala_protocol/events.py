@@ -25,35 +25,51 @@ from vaala_protocol.state import (
 class ConversationChanged(
     Value, frozen=True, kw_only=True, tag_field="type", tag="conversation/changed"
 ):
+    """Its title, status, place or tags are others now; it comes whole."""
+
     conversation: ConversationInfo
 
 
 class SessionOpened(Value, frozen=True, kw_only=True, tag_field="type", tag="session/opened"):
+    """A session is new, or open again: all of it, nothing needs to be known before."""
+
     session: SessionSnapshot
-    """All of it as it was opened: nothing of it needs to be known before."""
 
 
 class SessionClosed(Value, frozen=True, kw_only=True, tag_field="type", tag="session/closed"):
+    """A session has ended; its transcript can still be read."""
+
     session_id: str
     reason: str = ""
 
 
 class SettingsChanged(Value, frozen=True, kw_only=True, tag_field="type", tag="session/settings"):
+    """The settings in force from here on, whole."""
+
     session_id: str
     settings: Settings
 
 
 class TurnChanged(Value, frozen=True, kw_only=True, tag_field="type", tag="turn/changed"):
+    """A turn began, went on or ended; it comes whole."""
+
     session_id: str
     turn: TurnInfo
 
 
 class StepChanged(Value, frozen=True, kw_only=True, tag_field="type", tag="step/changed"):
+    """A step of the running turn began, was answered or ended; it comes whole."""
+
     session_id: str
     step: StepInfo
 
 
 class InputChanged(Value, frozen=True, kw_only=True, tag_field="type", tag="input/changed"):
+    """A message waits, was changed, moved, taken or withdrawn; it comes whole.
+
+    Consumed and withdrawn ones are not in the queue any more.
+    """
+
     session_id: str
     input: InputInfo
 
@@ -83,6 +99,8 @@ class ItemDropped(Value, frozen=True, kw_only=True, tag_field="type", tag="item/
 
 
 class CommandChanged(Value, frozen=True, kw_only=True, tag_field="type", tag="command/changed"):
+    """A background command began, or has ended: then it is in no list any more."""
+
     command: CommandInfo
     ended: bool = False
 
@@ -97,6 +115,8 @@ class CommandOutput(Value, frozen=True, kw_only=True, tag_field="type", tag="com
 
 
 class WaitsChanged(Value, frozen=True, kw_only=True, tag_field="type", tag="session/waits"):
+    """All that the session waits for now."""
+
     session_id: str
     waits: tuple[Wait, ...]
 

@@ -30,8 +30,11 @@ class Private(Value, frozen=True, kw_only=True):
 
 
 class ItemBase(Value, frozen=True, kw_only=True, tag_field="kind"):
+    """What every item has."""
+
     id: str
     at: int
+    """Its place in the session: items are shown in this order."""
     created_at: int
     """Milliseconds since the epoch, UTC."""
     session_id: str = ""
@@ -44,12 +47,16 @@ class ItemBase(Value, frozen=True, kw_only=True, tag_field="kind"):
 
 
 class UserMessage(ItemBase, frozen=True, kw_only=True, tag="user_message"):
+    """What a person said; it was an input before."""
+
     content: tuple[Content, ...]
     input_id: str | None = None
     client_id: str | None = None
 
 
 class AssistantMessage(ItemBase, frozen=True, kw_only=True, tag="assistant_message"):
+    """What the model said."""
+
     text: str = ""
     partial: bool = False
     """The stream ended before the message did."""
@@ -67,12 +74,16 @@ class PeerMessage(ItemBase, frozen=True, kw_only=True, tag="peer_message"):
 
 
 class Reasoning(ItemBase, frozen=True, kw_only=True, tag="reasoning"):
+    """What the model thought, as far as its provider shows it."""
+
     text: str = ""
     partial: bool = False
     private: Private | None = None
 
 
 class ToolCall(ItemBase, frozen=True, kw_only=True, tag="tool_call"):
+    """A call of a tool: what it asks for, whether it may run, how it ended."""
+
     name: str
     arguments: str
     """The arguments as the model wrote them."""
@@ -90,6 +101,8 @@ class ToolCall(ItemBase, frozen=True, kw_only=True, tag="tool_call"):
 
 
 class ModelError(ItemBase, frozen=True, kw_only=True, tag="model_error"):
+    """A call of the model failed; it is tried again, or the turn ends."""
+
     error: ErrorKind
     message: str
     attempt: int = 1
@@ -112,16 +125,22 @@ class ContextCut(ItemBase, frozen=True, kw_only=True, tag="context_cut"):
 
 
 class SettingsChange(ItemBase, frozen=True, kw_only=True, tag="settings_change"):
+    """The settings were changed here."""
+
     settings: Settings
     """The settings in force from here on, whole."""
 
 
 class ExecutorChange(ItemBase, frozen=True, kw_only=True, tag="executor_change"):
+    """The session works in another place from here on."""
+
     executor: str
     directory: str
 
 
 class Skill(ItemBase, frozen=True, kw_only=True, tag="skill"):
+    """A skill that was given to the model."""
+
     name: str
     text: str
 
@@ -134,6 +153,8 @@ class Instructions(ItemBase, frozen=True, kw_only=True, tag="instructions"):
 
 
 class HookRun(ItemBase, frozen=True, kw_only=True, tag="hook_run"):
+    """A hook ran, and what came of it."""
+
     hook: str
     event: str
     outcome: str
@@ -169,6 +190,8 @@ class Approval(ItemBase, frozen=True, kw_only=True, tag="approval"):
 
 
 class Question(ItemBase, frozen=True, kw_only=True, tag="question"):
+    """A question of the agent to a person; answered by id, the first answer wins."""
+
     text: str
     choices: tuple[str, ...] = ()
     state: Literal["pending", "answered", "withdrawn", "expired"] = "pending"
@@ -184,6 +207,8 @@ class Notice(ItemBase, frozen=True, kw_only=True, tag="notice"):
 
 
 class Interruption(ItemBase, frozen=True, kw_only=True, tag="interruption"):
+    """The turn was ended before it was done."""
+
     by: Literal["user", "shutdown", "crash", "budget"]
     reason: str = ""
 
@@ -194,6 +219,8 @@ class PlanStep(Value, frozen=True, kw_only=True):
 
 
 class Plan(ItemBase, frozen=True, kw_only=True, tag="plan"):
+    """What the agent plans to do, and how far it is; the newest one counts."""
+
     steps: tuple[PlanStep, ...]
 
 

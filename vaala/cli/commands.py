@@ -125,6 +125,26 @@ COMMANDS: tuple[Command, ...] = (
     Command("import", "add a conversation from an archive", "vaala.cli.transfer:import_",
             (Argument("FILE", "an archive that export wrote; - is stdin", complete="file"),),
             (DATA_DIR,)),
+    Command(
+        "config", "check, show and change the configuration", "vaala.cli.config:main",
+        (Argument("ACTION", "what to do, see below",
+                  choices=("check", "show", "set", "edit", "path", "schema")),
+         Argument("FILE", "a file of the configuration, such as models", many="optional"),
+         Argument("KEY", "where in the file, as in team.deadlines.connect_s", many="optional"),
+         Argument("VALUE", "a value in YAML; - reads it from stdin", many="optional")),
+        (Option("--delete", "with set: take the key out"), JSON),
+        more=(
+            "check                 tell everything that is wrong; exit code 2 when something is\n"
+            "show [FILE [KEY]]     print what is in force, and where each value comes from\n"
+            "set FILE KEY VALUE    change one value; comments and style stay\n"
+            "edit FILE             open a copy in $VISUAL or $EDITOR; what is wrong is not saved\n"
+            "path [FILE]           print where the configuration is\n"
+            "schema [FILE]         print the JSON Schema of a file, or of all\n"
+            "A name with a dot in it stands in quotes: 'team.windows.\"m-1.5\"'."
+        ),
+    ),
+    Command("init", "write a first configuration, with everything that can be set as comments",
+            "vaala.cli.init:main"),
     Command("reindex", "rebuild the index of lists and search from the conversations",
             "vaala.cli.reindex:main", (), (DATA_DIR,)),
     Command(

@@ -1,0 +1,1 @@
+"""The files that `vaala init` writes: all that can be set, with its default, as comments."""

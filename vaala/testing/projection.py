@@ -26,6 +26,7 @@ from vaala_protocol.events import (
     SettingsChanged,
     StepChanged,
     TurnChanged,
+    UnknownEvent,
     Unsaved,
     WaitsChanged,
 )
@@ -74,6 +75,8 @@ class Projection:
                 self._sessions[opened.info.id] = opened
             case SessionClosed(session_id=session_id):
                 self._sessions.pop(session_id, None)
+            case UnknownEvent():
+                pass  # of a newer server: it counts, and changes nothing that is known here
             case event:
                 session_id = _session_of(event)
                 if session_id not in self._sessions:

@@ -12,11 +12,21 @@ PUBLIC = {
         PermissionGate PermissionRequest Provider Runtime Settings Tool ToolContext ToolFailure
         ToolResult TurnResult open_models open_runtime open_store tool
     """,
+    "vaala.client": """
+        CannotConnect CannotStart Client ClientError ClientTool Disconnected Files Reader
+        RemoteConversation Terminals connect
+    """,
     "vaala.config": """
         Config ConfigError DEFAULT_AGENT Problem default_agent load_config
     """,
+    "vaala.discovery": """
+        AUTHORIZATION_HEADER CHALLENGE_HEADER Failed NoRecord PROOF_HEADER Place Ready Report
+        ServerRecord WEBSOCKET_PATH bearer is_bearer is_owned is_proof new_challenge new_token
+        parse_report place_of proof read_record remove_record write_record write_report
+    """,
     "vaala.testing": """
-        CUT ChatServer FixedModels Reply Request STALL ScriptedModel chat_server
+        CUT ChatServer DroppingProxy FixedModels Reply Request STALL ScriptedModel chat_server
+        dropping_proxy
     """,
     "vaala_executors": """
         BadPattern Command CutOutput DirEntry Executor ExecutorError ExecutorLost Exit

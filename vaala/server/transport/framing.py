@@ -28,10 +28,16 @@ class FramedStream(trio.abc.Stream):
     """Give it to trio-websocket instead of the stream. Closing it leaves the stream open: whoever
     owns that may have a last word to say."""
 
-    def __init__(self, stream: ClientStream) -> None:
+    def __init__(self, stream: ClientStream, upgrade: bytes, behind: bytes) -> None:
+        """``upgrade`` and ``behind`` were read from the stream before.
+
+        trio-websocket gets to see what stands behind the upgrade when it has answered that: it
+        would leave it lying until more comes (H8-1).
+        """
         self._stream = stream
+        self._early = [upgrade, behind]
         self._lock = trio.Lock()
-        self._upgraded = False
+        self._answered = trio.Event()
         self._unexplained = 0
         self.close_sent = False
         """Nothing may follow a close frame."""
@@ -62,7 +68,11 @@ class FramedStream(trio.abc.Stream):
     async def receive_some(self, max_bytes: int | None = None) -> bytes:
         if self.closed.is_set():
             raise trio.ClosedResourceError("trio-websocket has closed the stream")
-        data = await self._stream.receive_some(max_bytes)
+        if len(self._early) == 1:
+            await self._answered.wait()
+        data = self._early.pop(0) if self._early else b""
+        if not data:
+            data = await self._stream.receive_some(max_bytes)
         self._unexplained += len(data)
         if self._unexplained > limits.BYTES_WITHOUT_MESSAGE_MAX:
             await self.send_close(ABUSE, f"{self._unexplained} bytes without a whole message")
@@ -78,8 +88,8 @@ class FramedStream(trio.abc.Stream):
         async with self._lock:
             if self.closed.is_set():
                 raise trio.ClosedResourceError("trio-websocket has closed the stream")
-            self.close_sent |= self._upgraded and data[:1] == bytes([_CLOSE])
-            self._upgraded = True
+            self.close_sent |= self._answered.is_set() and data[:1] == bytes([_CLOSE])
+            self._answered.set()
             # Mostly pongs; the ping had a mask of four bytes more.
             self._unexplained = max(0, self._unexplained - len(data) - 4)
             await self._stream.send_all(data)

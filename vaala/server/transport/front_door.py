@@ -98,8 +98,7 @@ class FrontDoor:
         # Not at the top: it takes as long to import as trio itself, and a start should be short.
         from vaala.server.transport.websocket import serve_websocket
 
-        stream.put_back(head.raw)
-        await serve_websocket(stream, partial(self._speak_to, peer), headers)
+        await serve_websocket(stream, head, partial(self._speak_to, peer), headers)
 
     async def _speak_to(self, peer: PeerInfo, wire: Wire) -> None:
         await self._speak(wire, peer)

@@ -22,7 +22,9 @@ class Head(Struct, frozen=True):
     """By lower-case name; values of the same name are joined with a comma."""
     version: str
     raw: bytes
-    """All that was read to get here: the head, and what came right behind it."""
+    """The bytes of all this, for the first request of a connection."""
+    behind: bytes
+    """What came right behind it."""
 
     def header(self, name: str) -> str:
         return self.headers.get(name, "")
@@ -60,7 +62,7 @@ async def read_head(
                 raise Refusal(status, text) from None
             match event:
                 case h11.Request():
-                    return _head(event, raw)
+                    return _head(event, raw, bytes(connection.trailing_data[0]))
                 case h11.NEED_DATA:
                     data = await stream.receive_some(limits.HEAD_BYTES_MAX)
                     raw += data
@@ -72,7 +74,7 @@ async def read_head(
     raise Refusal(408, f"the request did not come within {within_s:g} seconds")
 
 
-def _head(event: h11.Request, raw: bytes) -> Head:
+def _head(event: h11.Request, raw: bytes, behind: bytes) -> Head:
     version = event.http_version.decode()
     if version not in ("1.0", "1.1"):
         raise Refusal(505, f"this server speaks HTTP/1.1, and not HTTP/{version}")
@@ -81,4 +83,6 @@ def _head(event: h11.Request, raw: bytes) -> Head:
     for name, value in event.headers:
         key, text = name.decode("latin-1"), value.decode("latin-1")
         headers[key] = f"{headers[key]}, {text}" if key in headers else text
-    return Head(event.method.decode("latin-1"), path, query, headers, version, raw)
+    method = event.method.decode("latin-1")
+    raw = raw[: len(raw) - len(behind)]
+    return Head(method, path, query, headers, version, raw, behind)

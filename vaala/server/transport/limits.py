@@ -26,6 +26,9 @@ LINGER_BYTES_MAX = 32 * 1024 * 1024
 unread resets the connection, and the client might never see why."""
 
 RECEIVE_BYTES = 64 * 1024
+UNSENT_BYTES = 16 * 1024
+"""What the kernel takes beyond what is on its way: more would only delay what comes later, and
+blur when a slow client has read something. As in trio's own streams."""
 MESSAGE_BYTES_MAX = 16 * 1024 * 1024
 """One message of a client: an image or a pasted file fits (H8-3)."""
 BYTES_WITHOUT_MESSAGE_MAX = 2 * MESSAGE_BYTES_MAX
@@ -34,6 +37,8 @@ its size limit does not count; pings that were answered are not counted here eit
 PING_PERIOD_S = 20.0
 SILENCE_S_MAX = 60.0
 """A client is dead when it has neither sent a byte nor taken one that waited, for so long."""
+SILENCE_LOOKS = 6
+"""How often it is looked within that."""
 CLOSE_S = 1.0
 """What a client has to answer a close."""
 CLOSE_REASON_BYTES_MAX = 123

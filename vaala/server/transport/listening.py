@@ -10,14 +10,12 @@ import stat
 from collections.abc import AsyncGenerator, Generator, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import Final
 
 import trio
 from msgspec import Struct
 
 from vaala.server.transport import limits
 
-PORT: Final = 8790
 _SOCKET_PATH_BYTES_MAX = 103
 """macOS takes 104 bytes with the one that ends it; Linux takes four more."""
 
@@ -38,16 +36,16 @@ class Listening(Struct, frozen=True):
 
 @asynccontextmanager
 async def listen(
-    hosts: Sequence[str], port: int | None, path: Path | None
+    hosts: Sequence[str], port: int, path: Path | None = None, *, fall_back: bool = False
 ) -> AsyncGenerator[Listening]:
     """Listen while the block runs; raises `CannotListen`.
 
-    ``port`` None means `PORT`, or a free one where a stranger has that; 0 means a free one. All
-    hosts get the same port. The unix socket is for its owner alone, and its file is gone in the
-    end.
+    ``port`` 0 means a free one; with ``fall_back`` a free one is also taken where a stranger has
+    ``port`` (G2-4). All hosts get the same port. The unix socket is for its owner alone, and its
+    file is gone in the end.
     """
     with ExitStack() as stack:
-        found = _open_all(hosts, PORT if port is None else port, fall_back=port is None)
+        found = _open_all(hosts, port, fall_back=fall_back)
         for one in found:
             stack.callback(one.close)
         if path is not None:

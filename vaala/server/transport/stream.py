@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import socket
 import struct
+import termios
+from array import array
 
 import trio
 
@@ -16,22 +19,24 @@ _DISCARD = struct.pack("ii", 1, 0)
 class ClientStream(trio.abc.Stream):
     """A connected socket, owned: `abort` or `aclose` it.
 
-    Bytes that were read too early can be put back. One task may receive and one may send at the
-    same time. A send that is cancelled halfway would leave the peer in the middle of a message, so
-    it aborts the connection.
+    One task may receive and one may send at the same time. A send that is cancelled halfway would
+    leave the peer in the middle of a message, so it aborts the connection.
     """
 
     def __init__(self, connected: socket.socket) -> None:
         connected.setblocking(False)
-        if connected.family != socket.AF_UNIX:
+        self._socket = connected
+        self._unix = connected.family == socket.AF_UNIX
+        self._waits_for_bytes = False
+        self._last_sign = trio.current_time()
+        self._unread = 0
+        if not self._unix:
             with contextlib.suppress(OSError):  # macOS, when the peer has gone already
                 # Messages are small and wanted now.
                 connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._socket = connected
-        self._unix = connected.family == socket.AF_UNIX
-        self._again = b""
-        self._waits_for_bytes = False
-        self._last_sign = trio.current_time()
+                connected.setsockopt(
+                    socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, limits.UNSENT_BYTES
+                )
 
     @property
     def unix(self) -> bool:
@@ -42,27 +47,23 @@ class ClientStream(trio.abc.Stream):
     def closed(self) -> bool:
         return self._socket.fileno() < 0
 
-    @property
     def last_sign(self) -> float:
-        """When the peer last showed that it lives, on trio's clock.
+        """Return when the peer last showed that it lives, on trio's clock.
 
-        It sends a byte, or it makes room for one that had to wait. What the kernel takes off us
-        without waiting says nothing: it would do that for a peer whose cable was pulled. While we
-        do not read, silence is ours.
+        It sends a byte, or it takes one that had to wait, which is noticed between two calls of
+        this, too. What the kernel takes off us without waiting says nothing: it would do that for
+        a peer whose cable was pulled. While we do not read, silence is ours.
         """
-        return self._last_sign if self._waits_for_bytes else trio.current_time()
-
-    def put_back(self, data: bytes) -> None:
-        """Let the next `receive_some` return ``data`` first."""
-        self._again = data + self._again
+        unread = _unread_bytes(self._socket)
+        if unread < self._unread or not self._waits_for_bytes:
+            self._last_sign = trio.current_time()
+        self._unread = unread
+        return self._last_sign
 
     async def receive_some(self, max_bytes: int | None = None) -> bytes:
         """Return bytes, none at the end. Raises as trio's streams do. Cancel: nothing is lost."""
         size = limits.RECEIVE_BYTES if max_bytes is None else max_bytes
         await trio.lowlevel.checkpoint()
-        if self._again:
-            data, self._again = self._again[:size], self._again[size:]
-            return data
         while True:
             try:
                 data = self._open_socket().recv(size)
@@ -147,3 +148,13 @@ class ClientStream(trio.abc.Stream):
                 self.abort()
             raise
         self._last_sign = trio.current_time()
+
+
+def _unread_bytes(connected: socket.socket) -> int:
+    """Return how many bytes wait on our side for the peer; 0 where the system does not tell."""
+    answer = array("i", [0])
+    try:
+        fcntl.ioctl(connected, termios.TIOCOUTQ, answer)
+    except (OSError, ValueError):  # closed, or a system that has this for terminals only
+        return 0
+    return answer[0]

@@ -20,6 +20,7 @@ from wsproto.utilities import LocalProtocolError
 
 from vaala.server.transport import limits
 from vaala.server.transport.framing import FramedStream, cut_reason
+from vaala.server.transport.head import Head
 from vaala.server.transport.stream import ClientStream
 from vaala.server.wire import Wire, WireClosed
 
@@ -88,14 +89,14 @@ class WebSocketWire(Wire):
 _Opened: TypeAlias = tuple[WebSocketConnection, WebSocketWire, ClientStream]
 
 
-async def serve_websocket(stream: ClientStream, speak: Speak, headers: Headers) -> None:
-    """Answer the upgrade that was put back into ``stream`` and let ``speak`` run the connection.
+async def serve_websocket(stream: ClientStream, head: Head, speak: Speak, headers: Headers) -> None:
+    """Answer an upgrade and let ``speak`` run the connection.
 
     Returns when the connection is over; the stream is left for the caller to linger on and close.
     ``headers`` go into the answer. An error of ``speak`` closes the connection with 1011 and a
     trace id that the log has, too. Never raises but for a cancel, which aborts the stream.
     """
-    framed = FramedStream(stream)
+    framed = FramedStream(stream, head.raw, head.behind)
     try:
         async with trio.open_nursery() as nursery:
             opened = await _upgraded(nursery, stream, framed, headers)
@@ -160,13 +161,12 @@ async def _ping(connection: WebSocketConnection) -> None:
 
 async def _reap(stream: ClientStream) -> None:
     """Abort the stream of a client that is dead (H2-2)."""
-    while True:
-        dead_at = stream.last_sign + limits.SILENCE_S_MAX
-        if trio.current_time() >= dead_at:
-            log.info("a client has been silent for %g s", limits.SILENCE_S_MAX)
-            stream.abort()
-            return
-        await trio.sleep_until(dead_at)
+    silent_s = 0.0
+    while silent_s < limits.SILENCE_S_MAX:
+        await trio.sleep(limits.SILENCE_S_MAX / limits.SILENCE_LOOKS)
+        silent_s = trio.current_time() - stream.last_sign()
+    log.info("a client has been silent for %g s", silent_s)
+    stream.abort()
 
 
 def _is_too_big(message: str | bytes) -> bool:

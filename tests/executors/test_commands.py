@@ -173,6 +173,14 @@ async def test_environment(executor: Executor, workspace: Workspace, directory: 
         assert f"\n{line}\n" in output
 
 
+async def test_a_variable_that_is_taken_out(workspace: Workspace) -> None:
+    env = {"HOME": None, "PAGER": None, "NOT_THERE": None, "KEPT": ""}
+    _, output = await run(workspace, "env; echo ${HOME-no home}", env=env)
+    lines = output.splitlines()
+    assert {"no home", "KEPT="} <= set(lines)
+    assert not {line.partition("=")[0] for line in lines} & {"HOME", "PAGER", "NOT_THERE"}
+
+
 async def test_signals_have_their_default_meaning(workspace: Workspace) -> None:
     script = "import signal; print([s.name for s in signal.Signals if signal.getsignal(s)==1])"
     _, output = await run(workspace, f"python3 -c '{script}'")

@@ -38,8 +38,9 @@ _BOUNDS: dict[str, tuple[_Check, Callable[[Any, Any], bool], str]] = {
 _SCHEMA = ("additionalProperties", "not", "contains", "propertyNames", "if", "then", "else")
 _SCHEMA_LIST = ("anyOf", "oneOf", "allOf", "prefixItems")
 _SCHEMA_MAP = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
-_VISITS_MAX = 20_000
-"""Alternatives within alternatives multiply; what is beyond this is left to the client."""
+_VISITS_MAX = 4_000
+"""Alternatives within alternatives multiply; what is beyond this, about 0.1 s of work, is left to
+the client."""
 
 
 def _is_number(value: Any) -> bool:
@@ -64,6 +65,8 @@ def _keyword_fault(schema: dict[str, Any]) -> str | None:
     for kind in kinds if isinstance(kinds, list) and kinds else [kinds]:
         if not isinstance(kind, str) or kind not in _TYPES:
             return f"there is no type {_shown(kind)}"
+    if "array" in kinds and not {"items", "prefixItems"} & set(schema):
+        return "an array has no items: servers of models refuse that"
     required = schema.get("required", [])
     if not (isinstance(required, list) and all(isinstance(name, str) for name in required)):
         return f"required is {_shown(required)}, not a list of names"

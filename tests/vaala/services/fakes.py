@@ -120,6 +120,8 @@ class FakeTerminals(ClientTerminals):
 class FakeTools(ClientTools):
     def __init__(self, *tools: OfferedTool) -> None:
         self.tools = tools
+        self.connection: Connection | None = None
+        """For tests to which it is all the same when the client goes."""
         self.manner = Manner()
         self.calls: list[tuple[str, str, dict[str, Any]]] = []
         self.result = ToolRunResult(content=(TextContent(text="done"),))

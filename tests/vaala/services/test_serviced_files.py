@@ -21,6 +21,7 @@ from vaala.services.base import Offer
 from vaala.services.errors import ServiceFailure
 from vaala.services.workspace import serviced
 from vaala_executors import FileMissing, NotAFile, OutsideWorkspace, PathMoved
+from vaala_executors.local import LocalExecutor
 from vaala_protocol.base import Malformed
 from vaala_protocol.errors import Refused, Stopping
 
@@ -125,8 +126,6 @@ async def test_the_client_is_named_the_path_that_a_person_opens(
     tmp_path: Path, nursery: trio.Nursery
 ) -> None:
     """Through the link by which the directory was given; outside of it, where it really is."""
-    from vaala_executors.local import LocalExecutor
-
     (tmp_path / "real").mkdir()
     (tmp_path / "other").mkdir()
     (tmp_path / "link").symlink_to("real")

@@ -1,7 +1,9 @@
-"""vaala's vocabulary: items, states, events and refusals. Sans-I/O.
+"""vaala's vocabulary: items, states, events, methods and refusals. Sans-I/O.
 
 The modules are the public names: `items`, `state`, `events`, `content`, `calls`, `settings`,
-`errors`, `base`, `ids`; what is used everywhere is exported here.
+`errors`, `base`, `ids`, `pages`; `methods` and `rpc` (one side of a connection), `public` (what may
+leave a server), `limits`, `schema` (the same for other languages). What is used everywhere is
+exported here.
 """
 
 from vaala_protocol.base import Malformed, Value, decode, encode, from_json, to_json

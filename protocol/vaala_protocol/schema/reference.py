@@ -6,11 +6,10 @@ import json
 import re
 import textwrap
 from collections.abc import Iterable, Iterator
-from itertools import groupby
 from typing import Any
 
 from vaala_protocol.events import Event
-from vaala_protocol.items import Item, ItemBase
+from vaala_protocol.items import Item
 from vaala_protocol.methods import CLIENT_REQUESTS, NOTIFICATIONS, REQUESTS
 from vaala_protocol.methods.runtime import RuntimeEvent
 from vaala_protocol.schema.shapes import Field, fields_of, members, method_doc
@@ -33,15 +32,14 @@ def with_reference(readme: str) -> str:
 
 def reference() -> str:
     lines = ["### Methods of the server", ""]
-    for _, kinds in groupby(REQUESTS, key=lambda kind: kind.method.partition("/")[0]):
-        lines += [*_methods(kinds), ""]
-    lines += ["### Methods of a client", "", *_methods(CLIENT_REQUESTS), ""]
+    lines += _methods(REQUESTS)
+    lines += ["", "### Methods of a client", "", *_methods(CLIENT_REQUESTS), ""]
     lines += ["### Notifications of the server", ""]
     for note in NOTIFICATIONS:
         lines += _entry(note.method, fields_of(note), "", method_doc(note))
     lines += ["", "### Events of a conversation", "", *_tagged(members(Event)), ""]
     lines += ["### Events of the runtime", "", *_tagged(members(RuntimeEvent)), ""]
-    lines += ["### Kinds of items", "", *_tagged(members(Item))]
+    lines += ["### Kinds of items", "", *_items()]
     return "\n".join(lines) + "\n"
 
 
@@ -52,19 +50,25 @@ def _methods(kinds: Iterable[Any]) -> Iterator[str]:
 
 def _tagged(kinds: Iterable[Any]) -> Iterator[str]:
     for kind in kinds:
-        common = {field.name for field in fields_of(ItemBase)} if issubclass(kind, ItemBase) else ()
-        own = [field for field in fields_of(kind) if field.name not in common]
-        yield from _entry(str(kind.__struct_config__.tag), own, "", method_doc(kind))
+        yield from _entry(kind.__struct_config__.tag, fields_of(kind), "", method_doc(kind))
+
+
+def _items() -> Iterator[str]:
+    """Yield the kinds of items; their fields would fill as many lines again."""
+    for kind in members(Item):
+        yield from _wrapped(f"- **`{kind.__struct_config__.tag}`**: {method_doc(kind)}")
 
 
 def _entry(name: str, fields: Iterable[Field], result: str, doc: str) -> list[str]:
     shown = ", ".join(map(_field, fields))
     arrow = f" → `{result}`" if result else ""
-    text = f"- **`{name}`** `{{{shown}}}`{arrow}. {' '.join(doc.split())}"
+    return _wrapped(f"- **`{name}`** `{{{shown}}}`{arrow}. {doc}")
+
+
+def _wrapped(text: str) -> list[str]:
     return textwrap.wrap(
-        text.rstrip(), _WIDTH, subsequent_indent="  ", break_long_words=False,
-        break_on_hyphens=False,
-    )  # fmt: skip
+        text, _WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+    )
 
 
 def _field(field: Field) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import AsyncIterator, Callable
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import trio
 from msgspec import Struct
@@ -27,15 +27,15 @@ class QueueBudget:
 
     def __init__(self, characters_max: int = limits.CLIENT_QUEUE_CHARACTERS_MAX) -> None:
         self._characters_max = characters_max
-        self._subscriptions: set[Subscription[object, object]] = set()
+        self._subscriptions: set[Subscription[Any, Any]] = set()
         self.used = 0
         """Characters that wait now."""
 
-    def join(self, subscription: Subscription[S, F]) -> None:
-        self._subscriptions.add(subscription)  # type: ignore[arg-type] # what it yields is all one
+    def join(self, subscription: Subscription[Any, Any]) -> None:
+        self._subscriptions.add(subscription)
 
-    def leave(self, subscription: Subscription[S, F]) -> None:
-        self._subscriptions.discard(subscription)  # type: ignore[arg-type] # as above
+    def leave(self, subscription: Subscription[Any, Any]) -> None:
+        self._subscriptions.discard(subscription)
 
     def grew(self, characters: int) -> None:
         """Called by a subscription whose queue has grown, or shrunk."""

@@ -157,7 +157,7 @@ async def ask_on(
     while True:
         match client.next_event():
             case h11.NEED_DATA:
-                client.receive_data(await stream.receive_some())
+                client.receive_data(bytes(await stream.receive_some()))
             case h11.Response() as response:
                 pass
             case h11.Data(data=part):

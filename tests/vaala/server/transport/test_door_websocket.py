@@ -12,7 +12,15 @@ import trio
 import trio.testing
 from trio_websocket import ConnectionClosed, WebSocketConnection, wrap_client_stream
 
-from tests.vaala.server.transport.doors import TOKEN, Speak, echo, open_door, site
+from tests.vaala.server.transport.doors import (
+    TOKEN,
+    Speak,
+    echo,
+    open_door,
+    read_head,
+    site,
+    upgrade,
+)
 from tests.vaala.server.transport.frames import frame, opened
 from vaala.discovery import WEBSOCKET_PATH
 from vaala.server.transport import limits
@@ -151,10 +159,9 @@ async def test_what_comes_right_behind_the_upgrade_is_read() -> None:  # H8-1
 async def test_an_upgrade_that_is_none_is_answered(
     change: tuple[str, str], status: bytes
 ) -> None:  # H8-2
-    from tests.vaala.server.transport.doors import read_head, upgrade
-
+    old, new = (one.encode() for one in change)
     async with open_door() as door, await door.connect() as stream:
-        await stream.send_all(upgrade(door.host).replace(*(one.encode() for one in change)))
+        await stream.send_all(upgrade(door.host).replace(old, new))
         assert (await read_head(stream)).split()[1] == status
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
 from random import Random
+from typing import Any
 
 import pytest
 import trio
@@ -30,6 +31,14 @@ async def pause() -> str:
     return "paused"
 
 
+CALLS: dict[str, list[tuple[str, dict[str, Any]]]] = {
+    "tool": [("hang", {}), ("hang", {})],
+    "disk": [("pause", {})],
+    "approval": [("exec_command", {"command": "x"})],
+    "question": [("ask_user", {"question": "Which one?"})],
+}
+
+
 async def respond(request: ModelRequest) -> AsyncGenerator[ModelEvent]:
     said = newest(request)
     match said.prompt if not said.results else "":
@@ -38,14 +47,8 @@ async def respond(request: ModelRequest) -> AsyncGenerator[ModelEvent]:
         case "streaming":
             yield TextDelta("half")
             await trio.sleep_forever()
-        case "tool":
-            for event in answer("", ("hang", {}), ("hang", {})):
-                yield event
-        case "disk":
-            for event in answer("", ("pause", {})):
-                yield event
-        case "approval":
-            for event in answer("", ("exec_command", {"command": "x"})):
+        case prompt if prompt in CALLS:
+            for event in answer("", *CALLS[prompt]):
                 yield event
         case "back-off":
             raise ModelFailure("overloaded", "busy", retryable=True, retry_after_s=100)
@@ -54,7 +57,7 @@ async def respond(request: ModelRequest) -> AsyncGenerator[ModelEvent]:
                 yield event
 
 
-STATES = ("first byte", "streaming", "tool", "approval", "back-off", "disk")
+STATES = ("first byte", "streaming", "tool", "approval", "question", "back-off", "disk")
 
 
 @pytest.mark.parametrize("state", STATES)

@@ -11,7 +11,6 @@ connection at most: each request is fenced, and what the client does not read ho
 from __future__ import annotations
 
 import logging
-from contextlib import suppress
 
 import trio
 
@@ -58,6 +57,7 @@ class _Connection:
         self._outbox = Outbox()
         self._notices = Notices(self._outbox)
         self._asking = Asking(self._peer, self._outbox)
+        self._writing = trio.CancelScope(shield=True)
         self._caller: Caller | None = None
 
     @property
@@ -71,35 +71,42 @@ class _Connection:
         code, reason = GOING_AWAY, "the server is closing"
         try:
             with self._asking.open(), Offers(self._api.runtime, self._asking).held() as offers:
-                async with trio.open_nursery() as nursery:
-                    watches = Watches(self._api.runtime, nursery, self._outbox)
-                    self._caller = Caller(self._api, self._peer_info, watches, offers)
-                    nursery.start_soon(self._write, nursery.cancel_scope)
-                    await self._read(Dispatcher(nursery, self._caller, self._peer, self._outbox))
-                    nursery.cancel_scope.cancel()
+                await self._serve(offers)
         except Exception:
             code, reason = FAULT, "a fault in the server ended this connection"
             raise
         finally:
             await self._close(code, reason)
 
-    async def _close(self, code: int, reason: str) -> None:
-        """Send the answers that wait, tell the client that it is over, and close.
-
-        Only when the last message was sent whole: nothing can be sent behind half of one.
-        """
-        with trio.CancelScope(deadline=trio.current_time() + limits.CLOSE_S, shield=True):
-            if not self._outbox.sending:
-                with suppress(WireClosed):
-                    await self._outbox.send_answers(self._wire)
-                    await self._wire.close(code, reason)
-        self._wire.abort()
+    async def _serve(self, offers: Offers) -> None:
+        async with trio.open_nursery() as nursery:
+            watches = Watches(self._api.runtime, nursery, self._outbox)
+            self._caller = Caller(self._api, self._peer_info, watches, offers)
+            nursery.start_soon(self._write, nursery.cancel_scope)
+            try:
+                await self._read(Dispatcher(nursery, self._caller, self._peer, self._outbox))
+            finally:
+                self._outbox.end()
+                self._writing.deadline = trio.current_time() + limits.CLOSE_S
+            nursery.cancel_scope.cancel()
 
     async def _write(self, connection: trio.CancelScope) -> None:
-        try:
-            await self._outbox.run(self._wire)
-        except WireClosed:
-            connection.cancel()
+        """Send until the reader has ended, and then the answers that still wait.
+
+        Shielded: nothing can be sent behind half a message, not even why the connection ends.
+        """
+        with self._writing:
+            try:
+                await self._outbox.run(self._wire)
+            except WireClosed:
+                connection.cancel()
+
+    async def _close(self, code: int, reason: str) -> None:
+        """Tell the client that it is over, unless the last message did not get through."""
+        with trio.CancelScope(deadline=trio.current_time() + limits.CLOSE_S, shield=True):
+            if not self._writing.cancelled_caught:
+                await self._wire.close(code, reason)
+        self._wire.abort()
 
     async def _read(self, dispatcher: Dispatcher) -> None:
         """Take messages in until the client has gone."""

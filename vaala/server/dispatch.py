@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+import logging
+from collections.abc import AsyncGenerator, Callable, Hashable
+from contextlib import asynccontextmanager
 from typing import Any
 
 import trio
@@ -18,6 +20,8 @@ from vaala_protocol.errors import BadRequest, Refused
 from vaala_protocol.methods.base import Request
 from vaala_protocol.methods.runtime import InitializeParams
 from vaala_protocol.rpc import Call, Note, Peer
+
+log = logging.getLogger(__name__)
 
 
 class Together:
@@ -50,46 +54,63 @@ class Dispatcher:
         self._peer = peer
         self._outbox = outbox
         self._lanes = Lanes()
-        self._free = trio.Semaphore(limits.IN_FLIGHT_REQUESTS_MAX)
+        self._bulky = trio.Semaphore(limits.BULKY_ANSWERS_MAX)
+        self._notes = 0
 
     async def begin(self, asked: Call | Note, together: Together) -> None:
-        """Begin to work on a request; waits while too many are in work.
+        """Begin to work on a request.
 
-        The first one of a connection is done when this returns: what follows depends on it.
+        The first one of a connection is done when this returns: what follows depends on it. How
+        many calls are in work is bounded by the `Peer`; a note that is one too many is dropped.
         """
         if not isinstance(asked.params, Request):
             return  # a server listens to no notification
         if self._caller.client is None and not isinstance(asked.params, InitializeParams):
             first = BadRequest(f"{InitializeParams.method} comes first: say who you are")
             return self._reply(asked, together, first)
-        await self._free.acquire()
+        if isinstance(asked, Note) and self._notes >= limits.NOTES_IN_WORK_MAX:
+            log.warning("%s: dropped a %s that wants no answer", self._caller.name, asked.method)
+            return None
         method = METHODS[asked.method]
         lane = method.lane(asked.params)
         ticket = self._lanes.ticket(lane)
+        self._notes += isinstance(asked, Note)
         if self._caller.client is None:
             await self._run(asked, together, method, lane, ticket)
         else:
             self._nursery.start_soon(self._run, asked, together, method, lane, ticket)
+        return None
 
     async def _run(
         self, asked: Call | Note, together: Together, method: Method, lane: Hashable, ticket: Ticket
     ) -> None:
-        try:
-            with self._lanes.hold(lane, ticket):
-                self._reply(asked, together, await self._outcome(method, asked.params, ticket))
+        with self._lanes.hold(lane, ticket):
+            if method.urgent is None:
                 await ticket.turn()
-        finally:
-            self._free.release()
+            # Behind the turn: whoever waits for it must not hold the place of the one before.
+            async with self._memory_for(method):
+                self._reply(asked, together, await self._outcome(method, asked.params, ticket))
+            await ticket.turn()
+        self._notes -= isinstance(asked, Note)
+
+    @asynccontextmanager
+    async def _memory_for(self, method: Method) -> AsyncGenerator[None]:
+        """Wait until one more large answer may be made, and hold its place until it is put."""
+        if not method.bulky:
+            yield
+            return
+        async with self._bulky:
+            await self._outbox.room()
+            yield
 
     async def _outcome(self, method: Method, params: Any, ticket: Ticket) -> Outcome | Refused:
-        if method.urgent is None:
-            await ticket.turn()
-            return await self._fenced(method, params)
         outcome = await self._fenced(method, params)
-        if not ticket.is_first and not isinstance(outcome, Refused) and method.urgent(outcome):
-            await ticket.turn()
-            outcome = await self._fenced(method, params)
-        return outcome
+        if method.urgent is None or ticket.is_first or isinstance(outcome, Refused):
+            return outcome
+        if not method.urgent(outcome):
+            return outcome
+        await ticket.turn()
+        return await self._fenced(method, params)
 
     async def _fenced(self, method: Method, params: Any) -> Outcome | Refused:
         try:

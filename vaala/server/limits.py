@@ -6,8 +6,10 @@ does not read, and what it watches.
 
 from __future__ import annotations
 
-IN_FLIGHT_REQUESTS_MAX = 64
-"""Requests of one client that are worked on; its next one is read when one of them is answered."""
+NOTES_IN_WORK_MAX = 128
+"""Requests that want no answer; as many as of those that do (`vaala_protocol.limits`)."""
+BULKY_ANSWERS_MAX = 4
+"""Pages, lists and snapshots that are made for one client at the same time."""
 OUTBOX_BYTES_MAX = 4 * 1024 * 1024
 """Answers that a client has not read yet; beyond that nothing more is read from it."""
 WATCHED_CONVERSATIONS_MAX = 256
@@ -32,5 +34,5 @@ PAGE_ITEMS_MAX = 200
 """Items of one page of a transcript."""
 LIST_ROWS_MAX = 200
 """Conversations of one page."""
-COMMAND_OUTPUT_BYTES_MAX = 1024 * 1024
-"""Output of a command in one answer."""
+COMMAND_WRITE_S = 30.0
+"""How long a command may leave its input unread before whoever writes to it is told."""

@@ -54,8 +54,9 @@ class _Direction:
         return message
 
     def close(self, code: int, reason: str, *, drop: bool) -> None:
-        if self._closed is None:
-            self._closed = code, reason
+        if self._closed is not None:
+            return
+        self._closed = code, reason
         if drop:
             self._messages.clear()
             self._bytes = 0

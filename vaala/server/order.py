@@ -45,7 +45,10 @@ class Lanes:
         return len(self._last)
 
     def ticket(self, lane: Hashable) -> Ticket:
-        """Take the next place in a lane. Synchronous: the order of calls is the order."""
+        """Take the next place in a lane, or none for None: that waits for nothing and holds up
+        nothing. Synchronous: the order of calls is the order."""
+        if lane is None:
+            return Ticket(None)
         last = self._last.get(lane)
         ticket = self._last[lane] = Ticket(None if last is None else last.done)
         return ticket

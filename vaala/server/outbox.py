@@ -32,16 +32,11 @@ class Outbox:
     def __init__(self) -> None:
         self._answers: deque[bytes] = deque()
         self._bytes = 0
+        """Of answers that wait, the one that is being sent included."""
         self._ready: dict[Source, None] = {}
         self._wake = trio.Event()
         self._room = trio.Event()
-        self.sending = False
-        """A message is on its way: after a cancel it may be half sent."""
-
-    @property
-    def answer_bytes(self) -> int:
-        """Bytes of answers that wait, the one that is being sent included."""
-        return self._bytes
+        self._ended = False
 
     def put(self, message: bytes) -> None:
         """Add an answer. Never waits and never drops."""
@@ -63,29 +58,30 @@ class Outbox:
         """Ask a source for nothing more."""
         self._ready.pop(source, None)
 
+    def end(self) -> None:
+        """Let `run` return when it has sent the answers that wait."""
+        self._ended = True
+        self._wake.set()
+
     async def run(self, wire: Wire) -> None:
-        """Send until cancelled. Raises `WireClosed`, and what a source raises."""
+        """Send until `end`. Raises `WireClosed`. Cancel: a message may be half sent."""
         while True:
-            await self.send_answers(wire)
+            await self._send_answers(wire)
+            if self._ended:
+                return
             if (event := self._pull()) is not None:
-                await self._send(wire, event)
+                await wire.send(event)
             else:
                 self._wake = trio.Event()
                 await self._wake.wait()
 
-    async def send_answers(self, wire: Wire) -> None:
-        """Send all the answers that wait. Raises `WireClosed`."""
+    async def _send_answers(self, wire: Wire) -> None:
         while self._answers:
             message = self._answers.popleft()
-            await self._send(wire, message)
+            await wire.send(message)
             self._bytes -= len(message)
             self._room.set()
             self._room = trio.Event()
-
-    async def _send(self, wire: Wire, message: bytes) -> None:
-        self.sending = True
-        await wire.send(message)
-        self.sending = False
 
     def _pull(self) -> bytes | None:
         """Return a message of the source that has waited longest."""

@@ -121,7 +121,7 @@ METHODS: tuple[Method, ...] = (
     view(wire.ConversationListParams, list_),
     view(wire.ConversationSearchParams, search),
     view(wire.ConversationGetParams, get),
-    method(wire.ConversationSubscribeParams, subscribe, watch_lane),
+    Method(wire.ConversationSubscribeParams, subscribe, watch_lane, bulky=True),
     method(wire.ConversationUnsubscribeParams, unsubscribe, watch_lane),
     method(wire.ConversationRenameParams, rename, conversation_lane),
     method(wire.ConversationUpdateParams, update, conversation_lane),

@@ -25,6 +25,8 @@ class Method(Struct, frozen=True):
     handle: Callable[[Caller, Any], Awaitable[Outcome]]
     """Raises `Refused` for what the client can act on; anything else is a bug."""
     lane: Lane
+    bulky: bool = False
+    """Its answer can be large: only a few of them are made for a client at the same time."""
     urgent: Callable[[Outcome], bool] | None = None
     """Handled before its turn, too: at once, and when this says that nothing came of it because
     what is in front has not been done yet, once more in its turn."""
@@ -47,7 +49,7 @@ def view(params: type[P], read: Callable[[Api, P], Awaitable[Value]]) -> Method:
     async def handle(caller: Caller, asked: P) -> Value:
         return await read(caller.api, asked)
 
-    return Method(params, handle, no_lane)
+    return Method(params, handle, no_lane, bulky=True)
 
 
 def no_lane(params: Any) -> None:

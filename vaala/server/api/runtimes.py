@@ -87,7 +87,7 @@ async def shutdown(caller: Caller, params: wire.ShutdownParams) -> Done | Opened
 METHODS: tuple[Method, ...] = (
     method(wire.InitializeParams, initialize, no_lane),
     view(wire.RuntimeStatusParams, status),
-    method(wire.RuntimeSubscribeParams, subscribe, watch_lane),
+    Method(wire.RuntimeSubscribeParams, subscribe, watch_lane, bulky=True),
     method(wire.RuntimeUnsubscribeParams, unsubscribe, watch_lane),
     method(wire.ReloadParams, reload, config_lane),
     method(wire.ShutdownParams, shutdown, no_lane),

@@ -98,7 +98,7 @@ def _nothing_ran(outcome: Outcome) -> bool:
 
 METHODS: tuple[Method, ...] = (
     method(wire.SessionSendParams, send, conversation_lane),
-    Method(wire.SessionInterruptParams, interrupt, conversation_lane, _nothing_ran),
+    Method(wire.SessionInterruptParams, interrupt, conversation_lane, urgent=_nothing_ran),
     method(wire.SessionResumeParams, resume, conversation_lane),
     view(wire.SessionItemsParams, items),
     view(wire.SessionTurnParams, turn),

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any, TypeVar
 
 import trio
 import trio.testing
 
 import vaala
+from tests.vaala.runtime.fake_executor import FakeExecutor
 from vaala.models.base import Model
 from vaala.runtime import Runtime
 from vaala.server.api import Api
 from vaala.server.connection import serve_connection
 from vaala.server.memory import BUFFER_BYTES, memory_wires
 from vaala.server.wire import PeerInfo, Wire, WireClosed
+from vaala.testing.projection import Projection
+from vaala_executors.workspace import Executor
 from vaala_protocol.content import TextContent
 from vaala_protocol.errors import NotFound, Refused, Stopping, UnknownMethod
+from vaala_protocol.events import ItemChanged, TurnChanged
 from vaala_protocol.ids import new_id
+from vaala_protocol.items import Item
 from vaala_protocol.methods.base import Notification, Request
 from vaala_protocol.methods.catalog import ConfigListResult, ModelInfo, ModelListResult
 from vaala_protocol.methods.client import ClientCancelNotification
@@ -49,34 +54,44 @@ LOCAL = PeerInfo("memory", local=True)
 Serve = Callable[[Any], Awaitable[Any]]
 
 
+async def _nothing() -> None:
+    pass
+
+
 class FakeKeeper:
-    """A configuration that a test sets."""
+    """A configuration that a test sets; ``before`` runs in front of each use of it."""
 
     def __init__(self) -> None:
+        self.before: Callable[[], Awaitable[None]] = _nothing
         self.generation = 1
         self.problems: tuple[ConfigProblem, ...] = ()
         self.values: dict[tuple[str, tuple[str | int, ...]], Any] = {}
 
     async def reload(self) -> ReloadResult:
+        await self.before()
         if not self.problems:
             self.generation += 1
         return ReloadResult(generation=self.generation, problems=self.problems)
 
     async def list(self) -> ConfigListResult:
+        await self.before()
         return ConfigListResult(
             directory="/config", files=(), generation=self.generation, problems=self.problems
         )
 
     async def get(self, file: str, key: tuple[str | int, ...]) -> Any:
+        await self.before()
         if (file, key) not in self.values:
             raise NotFound(f"nothing at {key} in {file}")
         return self.values[file, key]
 
     async def set(self, file: str, key: tuple[str | int, ...], value: Any) -> ReloadResult:
+        await self.before()
         self.values[file, key] = value
         return await self.reload()
 
     async def models(self) -> ModelListResult:
+        await self.before()
         return ModelListResult(
             models=(ModelInfo(name="scripted", provider="scripted"),), default="scripted"
         )
@@ -171,10 +186,8 @@ class Client:
         except Refused as refused:
             answer = self._peer.refuse(call.id, refused)
         assert answer is not None
-        try:
+        with suppress(WireClosed):
             await self.wire.send(answer)
-        except WireClosed:
-            pass
 
     async def create(self, mode: Mode = "full") -> str:
         made = await self.call(
@@ -305,3 +318,41 @@ def updates(client: Client, conversation_id: str) -> list[Any]:
             case _:
                 pass
     return found
+
+
+def is_turn(state: str) -> Callable[[Any], bool]:
+    def fits(note: Any) -> bool:
+        return is_event(TurnChanged)(note) and note.frame.event.turn.state == state
+
+    return fits
+
+
+def is_item(kind: type[Item], **fields: Any) -> Callable[[Any], bool]:
+    """Fits the notification of an item (not a live one) of this kind with these fields."""
+
+    def fits(note: Any) -> bool:
+        if not is_event(ItemChanged, live=False)(note):
+            return False
+        item = note.frame.event.item
+        return isinstance(item, kind) and all(getattr(item, k) == v for k, v in fields.items())
+
+    return fits
+
+
+async def settled() -> None:
+    """Let everything happen that is due now."""
+    await trio.testing.wait_all_tasks_blocked()
+
+
+def state_of(client: Client, conversation_id: str, first: Snapshot) -> Snapshot:
+    """Return what a client knows of a conversation; raises `Gap` for a hole in it."""
+    projection = Projection()
+    projection.apply(first)
+    for update in updates(client, conversation_id):
+        projection.apply(update)
+    return projection.state
+
+
+def machine() -> dict[str, Executor]:
+    """The executors of a runtime that touches nothing of this machine."""
+    return {"local": FakeExecutor()}

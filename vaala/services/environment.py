@@ -7,7 +7,7 @@ keys are for its models and for nothing else: they stand in no log, no item and 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -23,12 +23,15 @@ class Environment:
     """What was last said; empty before anyone has spoken."""
 
     def __init__(
-        self, *, own: Mapping[str, str] = os.environ, withheld: Iterable[str] = ()
+        self,
+        *,
+        own: Mapping[str, str] = os.environ,
+        withheld: Callable[[], Iterable[str]] = tuple,
     ) -> None:
-        """``own`` is what local commands inherit; ``withheld`` are more variables that no command
-        may see, such as the keys that the configuration names."""
+        """``own`` is what local commands inherit. ``withheld`` tells more variables that no command
+        may see, such as the keys that the configuration names at that time."""
         self._own = own
-        self._withheld = frozenset((*KEY_ORDER, *withheld))
+        self._withheld = withheld
         self._keys = _NOTHING
         self._overlay: Mapping[str, str | None] = _NOTHING
         self._directory: str | None = None
@@ -42,9 +45,7 @@ class Environment:
             # A client names what it has of these; what only the server has is of another shell.
             overlay = {name: None for name in self._own if name.startswith(OVERLAY_PREFIXES)}
         overlay.update(said.overlay)
-        for name in (*self._withheld, *said.keys):
-            overlay.pop(name, None)
-        self._overlay = MappingProxyType(overlay)
+        self._overlay = overlay
 
     @property
     def keys(self) -> Mapping[str, str]:
@@ -54,7 +55,8 @@ class Environment:
     @property
     def overlay(self) -> Mapping[str, str | None]:
         """To be laid over the environment of local commands; None: not set."""
-        return self._overlay
+        secret = {*KEY_ORDER, *self._keys, *self._withheld()}
+        return {name: value for name, value in self._overlay.items() if name not in secret}
 
     @property
     def directory(self) -> str | None:

@@ -107,6 +107,8 @@ class ClientProcess(Process):
 
     def send_signal(self, name: Literal["INT", "TERM", "KILL", "HUP"]) -> None:
         """Whatever the signal, the command is ended, by whoever waits for its output or end."""
+        if self._forgotten:
+            return
         self._signalled = True
         if self._request is not None:
             self._request.cancel()
@@ -188,6 +190,8 @@ class ClientProcess(Process):
         work = partial(self._terminals.output, self._id)
         what = "give the output of a command"
         try:
+            # A command may be silent for hours, and a request that is given up may lose output:
+            # the heartbeat of the connection tells whether the client is there.
             told = await self._live.ask(what, UNTIL_ANSWERED, work)
         except ServiceFailure as failure:
             if not self._forgotten:

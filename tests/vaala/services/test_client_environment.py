@@ -99,7 +99,7 @@ def test_what_was_said_last_counts_and_nothing_of_what_was_said_before() -> None
 
 
 def test_no_key_passes_for_a_variable_of_commands_nor_shows_itself() -> None:
-    environment = Environment(own={}, withheld=["ACME_KEY"])
+    environment = Environment(own={}, withheld=lambda: ["ACME_KEY"])
     said = ClientEnvironment(
         directory="/",
         keys={"OTHER_KEY": "k1-secret"},
@@ -154,7 +154,7 @@ async def test_no_command_sees_a_key(
         LocalExecutor(environ=server, strip=withheld) as executor,
         executor.open_workspace(str(tmp_path)) as inner,
     ):
-        desk = Desk(tmp_path, inner, nursery, environment=Environment(withheld=withheld))
+        desk = Desk(tmp_path, inner, nursery, environment=Environment(withheld=lambda: withheld))
         said = client_environment(SHELL, "/", keys=["ACME_KEY"], forward=forwarded)
         overlay = {**said.overlay, "PATH": os.environ["PATH"], "ACME_KEY": "acme-client"}
         desk.environment.adopt(ClientEnvironment(directory="/", keys=said.keys, overlay=overlay))

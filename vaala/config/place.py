@@ -16,7 +16,7 @@ class Entry(Struct, frozen=True):
     start: int
     """Where the key begins, or the item."""
     colon: int
-    """Behind the colon, or behind the dash."""
+    """Behind the colon, or behind the dash; an item between brackets has neither: its start."""
 
     def column(self, text: str) -> int:
         """Return the column in which further entries begin."""
@@ -40,8 +40,9 @@ def entries_of(text: str, node: Node | None) -> list[Entry]:
             ]
         case SequenceNode():
             items = cast("list[Node]", node.value)
+            flow = bool(node.flow_style)
             return [
-                Entry(number, item, item.start_mark.index, _behind_dash(text, item))
+                Entry(number, item, item.start_mark.index, _behind_dash(text, item, flow=flow))
                 for number, item in enumerate(items)
             ]
         case _:
@@ -52,7 +53,9 @@ def _key(key: Node) -> str:
     return str(key.value) if isinstance(key, ScalarNode) else ""
 
 
-def _behind_dash(text: str, item: Node) -> int:
+def _behind_dash(text: str, item: Node, *, flow: bool) -> int:
+    if flow:
+        return cast("int", item.start_mark.index)
     return text.rfind("-", 0, item.start_mark.index) + 1
 
 

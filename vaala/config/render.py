@@ -10,6 +10,8 @@ from ruamel.yaml import YAML
 
 _PLAIN = re.compile(r"[A-Za-z_/.$][\w/.$@+=-]*(?:(?: |:(?=[\w/]))[\w/.$@+=-]+)*", re.ASCII)
 
+_ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t"}
+
 
 def flow(value: Any) -> str:
     """Return a value on one line."""
@@ -38,5 +40,10 @@ def block(step: str | int, value: Any, indent: str) -> list[str]:
 def _text(text: str) -> str:
     if _PLAIN.fullmatch(text) and YAML(typ="safe").load(text) == text:
         return text
-    # JSON is YAML, but some characters that it may hold as they are would break a line there.
-    return json.dumps(text, ensure_ascii=not text.isprintable())
+    return '"' + "".join(map(_escaped, text)) + '"'
+
+
+def _escaped(character: str) -> str:
+    if character in _ESCAPES:
+        return _ESCAPES[character]
+    return character if character.isprintable() else f"\\U{ord(character):08x}"

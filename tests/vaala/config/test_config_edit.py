@@ -1,0 +1,207 @@
+"""Editing the configuration: only what is good is written, and nobody's changes are lost."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from vaala.config import Config, ConfigError, load_config
+from vaala.config.edit import Editor
+from vaala.config.replace_file import Changed, locked
+from vaala_protocol.errors import BadRequest, NotFound
+
+MODELS = "# which one\ndefault: here/a   # for now\n"
+PROVIDERS = "here:\n  base_url: http://127.0.0.1:1/v1\n"
+
+
+def _editor(directory: Path) -> Editor:
+    return Editor(directory, {})
+
+
+def _mode(file: Path) -> int:
+    return file.stat().st_mode & 0o777
+
+
+def test_a_value_changes_and_comments_stay(tmp_path: Path) -> None:
+    file = tmp_path / "models.yaml"
+    file.write_text(MODELS)
+    config = _editor(tmp_path).set("models", ("default",), "here/b")
+    assert config.default_model == "here/b"
+    assert file.read_text() == "# which one\ndefault: here/b   # for now\n"
+    assert load_config(tmp_path, {}) == config
+
+
+def test_what_would_be_wrong_is_not_written(tmp_path: Path) -> None:
+    file = tmp_path / "server.yaml"
+    file.write_text("port: 1\n")
+    before = file.stat()
+    with pytest.raises(ConfigError, match=r"server\.yaml:1: port: expected a whole number"):
+        _editor(tmp_path).set("server.yaml", ("port",), "many")
+    assert file.stat() == before
+    assert [one.name for one in tmp_path.iterdir()] == ["server.yaml"]
+
+
+def test_a_change_here_that_makes_another_file_wrong_is_not_made(tmp_path: Path) -> None:
+    (tmp_path / "secrets.yaml").touch(0o600)
+    (tmp_path / "secrets.yaml").write_text("team: k-1\n")
+    (tmp_path / "providers.yaml").write_text(f"{PROVIDERS}  api_key_secret: team\n")
+    with pytest.raises(ConfigError, match=r"providers\.yaml:3: here\.api_key_secret: .* add it"):
+        _editor(tmp_path).set("secrets", ("team",), None)
+    assert (tmp_path / "secrets.yaml").read_text() == "team: k-1\n"
+
+
+def test_a_directory_and_a_file_that_are_not_there_are_made_for_the_user_alone(
+    tmp_path: Path,
+) -> None:
+    directory = tmp_path / "deep" / "vaala"
+    _editor(directory).set("models", ("default",), "here/a")
+    assert (directory / "models.yaml").read_text() == "default: here/a\n"
+    assert (_mode(directory), _mode(directory / "models.yaml")) == (0o700, 0o600)
+
+
+@pytest.mark.parametrize("mode", [0o644, 0o640, 0o600])
+def test_the_mode_stays(tmp_path: Path, mode: int) -> None:
+    file = tmp_path / "models.yaml"
+    file.write_text(MODELS)
+    file.chmod(mode)
+    _editor(tmp_path).set("models", ("default",), "here/b")
+    assert _mode(file) == mode
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "key"),
+    [
+        ("secrets.yaml", "team: k-1\n", ("other",)),
+        ("providers.yaml", PROVIDERS, ("here", "api_key")),
+        ("providers.yaml", PROVIDERS, ("here", "headers", "X-Key")),
+        ("telemetry.yaml", "", ("headers", "X-Key")),
+    ],
+)
+def test_a_file_that_holds_a_secret_is_for_its_owner_alone(
+    tmp_path: Path, name: str, text: str, key: tuple[str, ...]
+) -> None:  # H7-3
+    file = tmp_path / name
+    file.write_text(text)
+    file.chmod(0o644)
+    _editor(tmp_path).set(name, key, "k-2")
+    assert _mode(file) == 0o600
+
+
+def test_a_symbolic_link_stays_one(tmp_path: Path) -> None:
+    real = tmp_path / "dotfiles.yaml"
+    real.write_text(MODELS)
+    link = tmp_path / "models.yaml"
+    link.symlink_to(real.name)
+    _editor(tmp_path).set("models", ("default",), "here/b")
+    assert link.is_symlink()
+    assert real.read_text() == MODELS.replace("here/a", "here/b")
+
+
+def test_a_byte_order_mark_stays(tmp_path: Path) -> None:
+    file = tmp_path / "models.yaml"
+    file.write_bytes(b"\xef\xbb\xbfdefault: a/b\n")
+    _editor(tmp_path).set("models", ("default",), "a/c")
+    assert file.read_bytes() == b"\xef\xbb\xbfdefault: a/c\n"
+
+
+class _Meanwhile(Editor, frozen=True):
+    """Somebody writes to the file after it was read, once for each text."""
+
+    texts: list[str] = []
+
+    def check(self, name: str, content: bytes) -> Config:
+        if self.texts:
+            self.file(name).write_text(self.texts.pop(0))
+        return super().check(name, content)
+
+
+def test_what_the_user_writes_meanwhile_is_not_lost(tmp_path: Path) -> None:  # I3-4
+    file = tmp_path / "server.yaml"
+    file.write_text("# mine\nport: 1\n")
+    texts = ["# mine\nport: 1\nhost: h1  # new\n", "# mine too\nport: 2\nhost: h2  # newer\n"]
+    _Meanwhile(tmp_path, {}, None, texts).set("server", ("port",), 3)
+    assert file.read_text() == "# mine too\nport: 3\nhost: h2  # newer\n"
+
+
+def test_a_file_that_goes_meanwhile_is_not_brought_back(tmp_path: Path) -> None:
+    class Gone(Editor, frozen=True):
+        def check(self, name: str, content: bytes) -> Config:
+            self.file(name).unlink(missing_ok=True)
+            return super().check(name, content)
+
+    file = tmp_path / "server.yaml"
+    file.write_text("port: 1\nhost: h\n")
+    Gone(tmp_path, {}).set("server", ("port",), 3)
+    assert file.read_text() == "port: 3\n"
+
+
+def test_a_file_that_changes_all_the_time_is_given_up(tmp_path: Path) -> None:
+    texts = [f"port: {number}\n" for number in range(1, 100)]
+    with pytest.raises(ConfigError, match="changed all the time"):
+        _Meanwhile(tmp_path, {}, None, texts).set("server", ("host",), "h")
+
+
+def test_a_whole_file_is_replaced_only_when_it_is_what_was_read(tmp_path: Path) -> None:
+    file = tmp_path / "models.yaml"
+    file.write_text("default: x/y\n")
+    with pytest.raises(Changed):
+        _editor(tmp_path).replace("models", MODELS.encode(), b"default: x/z\n")
+    with pytest.raises(Changed):
+        _editor(tmp_path).replace("models", None, b"default: x/z\n")
+    _editor(tmp_path).replace("models", b"default: x/y\n", b"default: x/z\n")
+    assert file.read_text() == "default: x/z\n"
+
+
+def test_edits_of_many_at_once_all_stand(tmp_path: Path) -> None:
+    names = [f"k{number}" for number in range(12)]
+    threads = [
+        threading.Thread(target=_editor(tmp_path).set, args=("secrets", (name,), "value-1"))
+        for name in names
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert sorted((tmp_path / "secrets.yaml").read_text().split()[::2]) == sorted(
+        f"{name}:" for name in names
+    )
+
+
+def test_the_lock_is_given_back(tmp_path: Path) -> None:
+    with locked(tmp_path), pytest.raises(BlockingIOError):
+        _take(tmp_path)
+    _take(tmp_path)
+
+
+def _take(directory: Path) -> None:
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    finally:
+        os.close(descriptor)
+
+
+def test_a_file_with_problems_is_told_before_it_is_changed(tmp_path: Path) -> None:
+    (tmp_path / "models.yaml").write_text("default: [\n")
+    with pytest.raises(ConfigError, match=r"models\.yaml:2: is not YAML"):
+        _editor(tmp_path).set("models", ("default",), "a/b")
+
+
+def test_wrong_names_and_places(tmp_path: Path) -> None:
+    (tmp_path / "models.yaml").write_text(MODELS)
+    with pytest.raises(NotFound, match="no file 'model' in the configuration; there are prov"):
+        _editor(tmp_path).set("model", ("default",), "a/b")
+    with pytest.raises(NotFound):
+        _editor(tmp_path).set("../models.yaml", ("default",), "a/b")
+    with pytest.raises(BadRequest, match=r"models\.yaml: default\.x: 'x' cannot stand there"):
+        _editor(tmp_path).set("models", ("default", "x"), "a/b")
+
+
+def test_a_directory_that_cannot_be_made(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ConfigError, match="cannot be used"):
+        _editor(tmp_path / "file" / "vaala").set("models", ("default",), "a/b")

@@ -31,6 +31,7 @@ class ScriptedProcess(Process):
         self.command = command
         self.written: list[bytes] = []
         self.signals: list[str] = []
+        self.sizes: list[tuple[int, int]] = []
         self.stdin_open = command.stdin
         self.reads_stdin = True
         self.breaks: Exception | None = None
@@ -75,6 +76,7 @@ class ScriptedProcess(Process):
         await trio.lowlevel.checkpoint()
 
     async def resize(self, columns: int, rows: int) -> None:
+        self.sizes.append((columns, rows))
         await trio.lowlevel.checkpoint()
 
     def send_signal(self, name: Literal["INT", "TERM", "KILL", "HUP"]) -> None:

@@ -102,7 +102,7 @@ class Client:
 
     def __init__(self, wire: Wire) -> None:
         self.wire = wire
-        self.heard: list[Notification] = []
+        self.heard: list[Any] = []
         self.raw: list[bytes | str] = []
         self.serves: dict[type[Request[Any]], Serve] = {}
         self.cancelled: list[int] = []

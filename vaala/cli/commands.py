@@ -98,8 +98,36 @@ RUN = Command(
     ),
 )  # fmt: skip
 
+SERVE = Command(
+    "serve",
+    "run the server that keeps conversations going and lets many clients share them",
+    "vaala.cli.serve:main",
+    options=(
+        Option("--host", "a numeric address to listen on (default: 127.0.0.1); may be given again, "
+               "all get the same port", "ADDRESS", repeat=True),
+        Option("--port", "listen on this port and no other; 0 is any that is free (default: 8790, "
+               "or a free one where that is taken)", "N"),
+        Option("--socket", "listen on a unix socket, too", "PATH", complete="file"),
+        Option("--allow-host", "a name that clients use for this server, as in box.example or "
+               "box.example:443; may be given again", "NAME", repeat=True),
+        Option("--allow-origin", "a web page that may use this server, as in "
+               "https://box.example; may be given again", "ORIGIN", repeat=True),
+        Option("--idle-exit", "end when there has been nothing to do for so long; 0 is never "
+               "(default: never, or 30 for a server that a client started)", "MINUTES"),
+        Option("--ready-fd", "write one line of JSON to this open descriptor when the server is "
+               "ready, or cannot be", "N"),
+        DATA_DIR,
+    ),
+    more=(
+        "Runs in the foreground; Ctrl-C and SIGTERM end it in order, a second one at once.\n"
+        "Exit code: 0 it was told to end, 2 wrong usage or configuration, 4 the data directory,\n"
+        "an address or the record for clients cannot be had."
+    ),
+)  # fmt: skip
+
 COMMANDS: tuple[Command, ...] = (
     RUN,
+    SERVE,
     Command(
         "list", "list conversations, newest first", "vaala.cli.listing:main",
         options=(

@@ -14,13 +14,14 @@ from pathlib import Path
 import trio
 from msgspec import Struct
 
+from vaala.server.errors import CannotServe
 from vaala.server.transport import limits
 
 _SOCKET_PATH_BYTES_MAX = 103
 """macOS takes 104 bytes with the one that ends it; Linux takes four more."""
 
 
-class CannotListen(Exception):
+class CannotListen(CannotServe):
     """An address cannot be had; the message names it and the way out."""
 
 

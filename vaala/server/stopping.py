@@ -1,0 +1,65 @@
+"""`Stop`: the one way in which a server comes to its end, whoever wants it."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Generator
+from contextlib import contextmanager
+
+import trio
+
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Stop:
+    """Asked for by a signal, a client or idleness; the first one counts."""
+
+    def __init__(self) -> None:
+        self._asked = trio.Event()
+        self._starting: trio.CancelScope | None = None
+        self.reason = ""
+        """Why, in words for the log and the clients."""
+
+    @property
+    def asked(self) -> bool:
+        return self._asked.is_set()
+
+    def ask(self, reason: str) -> None:
+        """Begin the end and return at once. Harmless when it has begun."""
+        if not self._asked.is_set():
+            self.reason = reason
+            self._asked.set()
+            if self._starting is not None:
+                self._starting.cancel()
+
+    async def wait(self) -> None:
+        await self._asked.wait()
+
+    @contextmanager
+    def start(self) -> Generator[None]:
+        """Start something while the block runs: a wish to end cancels it."""
+        with trio.CancelScope() as self._starting:
+            if self.asked:
+                self._starting.cancel()
+            yield
+
+    def started(self) -> None:
+        """From now on a wish to end cancels nothing: whoever waits for it ends things in order."""
+        self._starting = None
+
+
+async def heed_signals(stop: Stop) -> None:
+    """Ask for the end at the first signal that ends programs; run until cancelled.
+
+    A second one ends the process at once: what was promised is on disk, and the next start settles
+    the rest. One that the parent told us to ignore stays ignored, as with nohup.
+    """
+    wanted = [one for one in _ENDING if signal.getsignal(one) is not signal.SIG_IGN]
+    if not wanted:
+        return
+    with trio.open_signal_receiver(*wanted) as signals:
+        async for received in signals:
+            stop.ask(f"signal {signal.Signals(received).name}")
+            for one in wanted:
+                signal.signal(one, signal.SIG_DFL)
+            await trio.sleep_forever()

@@ -1,0 +1,51 @@
+"""`open_user_runtime`: a runtime around the user's configuration, for servers and commands."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+from vaala.config import Config
+from vaala.config.keeper import Keeper
+from vaala.dao.store import Store
+from vaala.embed import open_runtime
+from vaala.models.choose import KEY_VARIABLES
+from vaala.permissions.base import PermissionGate
+from vaala.runtime import Runtime
+from vaala_executors.local import LocalExecutor
+
+
+@asynccontextmanager
+async def open_user_runtime(
+    store: Store, keeper: Keeper, gate: PermissionGate
+) -> AsyncGenerator[Runtime]:
+    """Open a runtime that follows the configuration; what a run that was killed has left running
+    is ended first.
+
+    Leaving ends everything that runs, in order; ``store`` and ``keeper`` stay open.
+    """
+    async with (
+        LocalExecutor(strip=secret_variables(keeper.config)) as executor,
+        open_runtime(
+            storage=store,
+            models=keeper.model_set,
+            gate=gate,
+            executors={executor.name: executor},
+            agents=keeper.config.agents,
+        ) as runtime,
+    ):
+        async for _ in executor.left_over():
+            pass  # ending it is all there is to do
+
+        def adopt() -> None:
+            if not keeper.problems:
+                runtime.redefine(keeper.definitions(runtime.definitions))
+            runtime.hub.config_changed(keeper.generation, keeper.problems)
+
+        with keeper.watch(adopt):
+            yield runtime
+
+
+def secret_variables(config: Config) -> tuple[str, ...]:
+    """Return the variables of keys: a command of an agent must not be able to read them."""
+    return (*KEY_VARIABLES, *config.key_variables)

@@ -303,7 +303,8 @@ class Conversation(Actor):
         for session in self.sessions.values():
             session.tick(now)
         self.stream.tick(now)
-        used = self.stream.watched or any(session.busy for session in self.sessions.values())
+        served = self.stream.watched or len(self.services) > 0
+        used = served or any(session.busy for session in self.sessions.values())
         if used:
             self.used_at = now
         elif now - self.used_at > self._kept_s:

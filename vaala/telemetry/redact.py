@@ -9,14 +9,17 @@ from vaala.models.secret import Secret, scrub
 
 _MARK = "***"
 _NAMED = re.compile(
-    r"""(?P<head>[\w-]*(?:api[-_]?key|token|secret|passw(?:or)?d|authorization|ticket|apikey)
-        (?:["']\s*,\s*b?["'] | ["']?\s*[:=]\s*b?["']?))
+    r"""(?P<head>(?:api[-_]?key|token|secret|passw(?:or)?d|authorization|ticket)
+        (?:["']\s*,\s*b?["'] | ["']?\s*[:=]\s*(?:b?["'])?))
         (?:(?:Bearer|Basic|Digest|Negotiate)\s+)?
         [^\s"'&,;<>(){}\[\]]+""",
     re.IGNORECASE | re.VERBOSE,
 )
-"""A value behind its name: in a URL, a header, a mapping in Python or JSON, a list of pairs."""
-_COOKIE = re.compile(r"""(\b(?:set-)?cookie["']?\s*(?:[:=]|,)\s*b?["']?)[^"'\r\n]+""", re.I)
+"""A value behind its name: in a URL, a header, a mapping in Python or JSON, a list of pairs.
+
+Nothing here looks back over what stands before the name: on a long word that is quadratic.
+"""
+_COOKIE = re.compile(r"""(\b(?:set-)?cookie["']?\s*(?:[:=]|,)\s*(?:b?["'])?)[^"'\r\n]+""", re.I)
 _SCHEME = re.compile(r"\b(Bearer|Basic)\s+[A-Za-z0-9._~+/=:-]{6,}", re.IGNORECASE)
 _USER_IN_URL = re.compile(r"(?<=://)[^/\s@\"']+(?=@)")
 

@@ -186,8 +186,8 @@ def _wanted(values: Any, way: Way, value: Any) -> Any:
         copy[step] = _wanted(copy[step], rest, value)
     elif value is not None:
         copy[step] = value
-    elif isinstance(copy, list):
-        del copy[step]
-    else:
+    elif isinstance(values, dict):
         copy.pop(step, None)
+    else:
+        del copy[step]
     return copy

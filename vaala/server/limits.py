@@ -34,5 +34,3 @@ PAGE_ITEMS_MAX = 200
 """Items of one page of a transcript."""
 LIST_ROWS_MAX = 200
 """Conversations of one page."""
-COMMAND_WRITE_S = 30.0
-"""How long a command may leave its input unread before whoever writes to it is told."""

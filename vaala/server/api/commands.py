@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import trio
-
 from vaala.handle import ConversationHandle
-from vaala.server import limits
 from vaala.server.api.api import Api
 from vaala.server.api.caller import Caller
 from vaala.server.api.method import Method, command_lane, method, no_lane, view
-from vaala_protocol.errors import TimedOut
 from vaala_protocol.methods import command as wire
 from vaala_protocol.methods.base import Done
 
@@ -25,14 +21,7 @@ async def output(api: Api, params: wire.CommandOutputParams) -> wire.CommandOutp
 
 
 async def write(caller: Caller, params: wire.CommandWriteParams) -> Done:
-    try:
-        with trio.fail_after(limits.COMMAND_WRITE_S):
-            await _talk(caller, params).write_command(params.command_id, params.text)
-    except trio.TooSlowError:
-        raise TimedOut(
-            f"command {params.command_id} has not read its input for "
-            f"{limits.COMMAND_WRITE_S:g} s; what it has read of this is not known"
-        ) from None
+    await _talk(caller, params).write_command(params.command_id, params.text)
     return Done()
 
 

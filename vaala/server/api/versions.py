@@ -15,8 +15,7 @@ Verdict: TypeAlias = Literal["serve", "notice", "yield", "refuse"]
 
 CLIENT = "vaala"
 """What our own clients call themselves, alone or before more words: ``vaala run``."""
-_NUMBERS = re.compile(r"\d{1,9}")
-_PARTS_MAX = 4
+_RELEASE = re.compile(r"\d{1,9}(?:\.\d{1,9}){0,3}")
 
 
 def judge(server: ServerInfo, params: InitializeParams, *, idle: bool) -> Verdict:
@@ -40,8 +39,12 @@ def mismatch(server: ServerInfo, params: InitializeParams) -> str:
 
 
 def version(text: str) -> tuple[int, ...]:
-    """Return a version in a form that compares; what is no number in it does not count."""
-    return tuple(int(part) for part in _NUMBERS.findall(text)[:_PARTS_MAX])
+    """Return the release of a version in a form that compares; empty for what is none.
+
+    A release and what led to it (``1.0rc2``, ``1.0.dev3``) count as the same.
+    """
+    found = _RELEASE.match(text)
+    return tuple(map(int, found[0].split("."))) if found else ()
 
 
 def _major(protocol: str) -> str:

@@ -48,7 +48,7 @@ async def gone(pid: int) -> None:
 def alive(pid: int) -> bool:
     """Whether a process exists and is no zombie."""
     try:
-        status = Path(f"/proc/{pid}/stat").read_text()
-    except FileNotFoundError:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):  # gone before the open, or before the read
         return False
-    return status.rpartition(")")[2].split()[0] not in "ZX"
+    return fields[0] not in "ZX" or int(fields[17]) > 1  # a dead first thread is not the end

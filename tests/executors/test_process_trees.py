@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -25,7 +26,8 @@ pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="lo
 ESCAPES = {
     "pipeline": "sleep 300 | cat & echo $! $(jobs -p)",
     "nohup": "nohup sleep 300 >/dev/null 2>&1 & echo $!",
-    "session": "setsid sleep 300 & sleep 0.05; echo $(pgrep -n -f '^sleep 300$') $!",
+    "session": """{ setsid sh -c 'echo $$; exec sleep 300 >/dev/null' & } | {
+        read -r pid; echo $pid; }""",
     "orphan": "(setsid sleep 300 >/dev/null 2>&1 & echo $!)",
     "nameless": "(env -i setsid sleep 300 >/dev/null 2>&1 & echo $!)",
     "double fork": """python3 -c '
@@ -36,6 +38,12 @@ pid = os.fork()
 if pid: print(pid, flush=True); os._exit(0)
 os.execve("/bin/sleep", ["sleep", "300"], {})'""",
     "stopped": "sleep 300 & kill -STOP $!; echo $!",
+    "headless": """python3 -c '
+import ctypes, os, threading, time
+threading.Thread(target=time.sleep, args=(300,)).start()
+print(os.getpid(), flush=True)
+ctypes.CDLL(None).pthread_exit(None)' &
+        until grep -q "^State:.Z" /proc/$!/status; do sleep 0.01; done""",
     "deaf": "(trap '' TERM HUP INT; exec sleep 300) & echo $!",
 }
 
@@ -53,8 +61,11 @@ def exists(pid: int) -> bool:
 
 def children() -> list[str]:
     """Return our own children, zombies too."""
-    listed = [path.read_text() for path in Path("/proc/self/task").glob("*/children")]
-    return [pid for pids in listed for pid in pids.split()]
+    found: list[str] = []
+    for path in Path("/proc/self/task").glob("*/children"):
+        with suppress(FileNotFoundError, ProcessLookupError):  # a thread that has ended
+            found += path.read_text().split()
+    return found
 
 
 @pytest.mark.parametrize("shell", ESCAPES.values(), ids=ESCAPES)
@@ -116,18 +127,20 @@ def running(*argv: str) -> list[int]:
 
 
 async def test_cancel_at_any_moment_of_the_start_leaves_nothing(workspace: Workspace) -> None:
-    started = 0
-    for moment in range(30):  # up to 0.4 s
+    started = moment = 0
+    sleep = ("sleep", f"300.{os.getpid()}")  # no other run of this test has the like
+    while started < 10:
         with trio.move_on_after(moment**2 / 2000):
-            async with workspace.start(Command(argv=("sleep", "301"))) as process:
+            async with workspace.start(Command(argv=sleep)) as process:
                 started += 1
                 await process.wait()
-        assert running("sleep", "301") == []
-    assert started
+        assert running(*sleep) == []
+        moment += 1
 
 
 async def test_no_descriptors_left(workspace: Workspace) -> None:
     await run(workspace, "true")
+    sleep = ("sleep", f"0.000{os.getpid()}")
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     used = {int(name) for name in os.listdir("/proc/self/fd")}
     free = [number for number in range(1000) if number not in used]
@@ -135,7 +148,7 @@ async def test_no_descriptors_left(workspace: Workspace) -> None:
     for spare in range(12):
         resource.setrlimit(resource.RLIMIT_NOFILE, (free[spare], before[1]))
         try:
-            await run(workspace, "exec sleep 0", pty=spare % 2 == 0)
+            await run(workspace, f"exec {' '.join(sleep)}", pty=spare % 2 == 0)
         except StartFailed as error:
             reasons.append(str(error))
         finally:
@@ -143,7 +156,7 @@ async def test_no_descriptors_left(workspace: Workspace) -> None:
         assert len(os.listdir("/proc/self/fd")) == len(used)
     assert 0 < len(reasons) < 12
     assert all("Too many open files" in reason for reason in reasons)
-    assert running("sleep", "0") == []
+    assert running(*sleep) == []
 
 
 async def test_other_commands_are_left_alone(workspace: Workspace) -> None:
@@ -177,6 +190,32 @@ async def test_closing_ends_background_commands_and_leaves_no_zombie() -> None: 
         assert not any(map(exists, left))
         assert len(children()) == 1, "the supervisor"
     assert children() == []
+
+
+SLOW_LOOKS = """
+import sys, time
+sys.path.append(sys.argv[1])
+from supervisor import loop, tree
+table, children = tree.table, tree.children
+tree.table = lambda: (time.sleep(0.4), table())[1]
+tree.children = lambda: (children(), time.sleep(0.2))[0]
+loop.main()
+"""
+ENDS_LATER = """python3 -c '
+import os, signal, time
+signal.signal(signal.SIGTERM, lambda *_: (time.sleep(0.45), os._exit(0)))
+print(os.getpid(), flush=True)
+time.sleep(300)' & wait"""
+
+
+async def test_who_dies_while_the_supervisor_looks_is_no_zombie_afterwards(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # D3-3
+    monkeypatch.setattr("vaala_executors.local.spawner.BOOTSTRAP", SLOW_LOOKS)
+    async with LocalExecutor() as executor, executor.open_workspace("/") as workspace:
+        async with workspace.start(Command(shell=ENDS_LATER)) as process:
+            left = [process.pid, *pids(await first_line(process))]
+        assert not any(map(exists, left))
 
 
 RUNTIME = """
@@ -251,7 +290,8 @@ async def test_left_over_of_a_runtime_whose_supervisor_was_killed_too(
     runtime: tuple[trio.Process, list[int], int], executor: Executor
 ) -> None:
     process, left, supervisor = runtime
-    assert [pid async for pid in executor.left_over()] == [], "its runtime lives"
+    # Others that run on this machine may leave something at any time.
+    assert not set(left) & {pid async for pid in executor.left_over()}, "its runtime lives"
     process.send_signal(signal.SIGSTOP)
     os.kill(supervisor, signal.SIGKILL)
     process.kill()
@@ -260,11 +300,12 @@ async def test_left_over_of_a_runtime_whose_supervisor_was_killed_too(
     ended = [pid async for pid in executor.left_over()]
     assert ended
     assert set(ended) & set(before)
-    # An empty environment bears no mark: for those only the supervisor could have cared.
+    # An empty environment bears no mark, and that of a dead first thread cannot be read: for those
+    # only the supervisor could have cared.
     unmarked = [pid for pid in left if alive(pid)]
     for pid in unmarked:
         os.kill(pid, signal.SIGKILL)
-    assert len(unmarked) <= 2
+    assert len(unmarked) <= 3
 
 
 async def test_a_killed_supervisor_is_noticed_and_replaced() -> None:

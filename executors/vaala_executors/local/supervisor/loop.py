@@ -189,6 +189,9 @@ class Supervisor:
             except BlockingIOError:
                 break
         self._note_exits()
+        self._reap_orphans()
+
+    def _reap_orphans(self) -> None:
         leaders = self._leaders()
         for pid in tree.children():
             if pid not in leaders:
@@ -209,6 +212,7 @@ class Supervisor:
             if not command.end_wanted:
                 continue
             if command.pid == 0 or (command.started and command.ended(self._leaders(), seen)):
+                self._reap_orphans()  # one that has just died would be seen behind the closed line
                 self._forget(command)
 
     def _end_strays(self) -> None:

@@ -51,7 +51,10 @@ def row(pid: int) -> Row | None:
     if len(fields) < 20:
         return None
     parent, group, session = map(int, fields[1:4])
-    return Row(fields[0].decode(), parent, group, session, int(fields[19]))
+    state, threads = fields[0].decode(), int(fields[17])
+    if state == "Z" and threads > 1:
+        state = "S"  # only the first thread has ended
+    return Row(state, parent, group, session, int(fields[19]))
 
 
 def table() -> dict[int, Row]:

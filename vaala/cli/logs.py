@@ -10,7 +10,7 @@ from pathlib import Path
 from vaala.cli.standard import aside
 from vaala.paths import state_directory
 from vaala.telemetry.logs import Logs, open_logs
-from vaala.telemetry.redact import Redactor
+from vaala.telemetry.redact import Redactor, secrets_of
 
 
 class BugPointer(logging.Handler):
@@ -32,7 +32,7 @@ class BugPointer(logging.Handler):
 def open_log(environ: Mapping[str, str]) -> Generator[Logs]:
     """Send what this process logs, warnings and worse, to the user's file while the block runs."""
     root = logging.getLogger()
-    with open_logs(log_file(environ)) as logs:
+    with open_logs(log_file(environ), redactor=Redactor(secrets_of(environ))) as logs:
         pointer = BugPointer(logs.path, logs.redactor)
         root.addHandler(pointer)
         try:

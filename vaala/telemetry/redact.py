@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from vaala.models.secret import Secret, scrub
 
@@ -22,6 +22,17 @@ Nothing here looks back over what stands before the name: on a long word that is
 _COOKIE = re.compile(r"""(\b(?:set-)?cookie["']?\s*(?:[:=]|,)\s*(?:b?["'])?)[^"'\r\n]+""", re.I)
 _SCHEME = re.compile(r"\b(Bearer|Basic)\s+[A-Za-z0-9._~+/=:-]{6,}", re.IGNORECASE)
 _USER_IN_URL = re.compile(r"(?<=://)[^/\s@\"']+(?=@)")
+
+
+_VARIABLES = ("_KEY", "_TOKEN", "_SECRET", "_PASSWORD", "_HEADERS")
+"""How the names of variables end that hold secrets; those of OTLP headers are among them."""
+
+
+def secrets_of(environ: Mapping[str, str]) -> frozenset[Secret]:
+    """Return what of an environment is a secret, by the names of its variables."""
+    return frozenset(
+        Secret(value) for name, value in environ.items() if name.endswith(_VARIABLES) and value
+    )
 
 
 class Redactor:

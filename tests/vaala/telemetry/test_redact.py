@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from vaala.models.secret import Secret
-from vaala.telemetry.redact import Redactor
+from vaala.telemetry.redact import Redactor, secrets_of
 
 
 @pytest.mark.parametrize(
@@ -45,3 +45,16 @@ def test_what_is_taken_out(text: str, shown: str) -> None:
 )  # fmt: skip
 def test_what_stays(text: str) -> None:
     assert Redactor([Secret("x")]).redact(text) == text
+
+
+def test_variables_that_hold_secrets_are_known_by_their_names() -> None:
+    environ = {"TEAM_API_KEY": "plain-words", "GH_TOKEN": "other-words", "PATH": "/usr/bin"}
+    shown = Redactor(secrets_of(environ)).redact("plain-words and other-words in /usr/bin")
+    assert shown == "*** and *** in /usr/bin"
+
+
+def test_a_long_text_costs_no_more_than_its_length() -> None:
+    """Backtracking over 16 KiB would take minutes, and the test's time would be over."""
+    redactor = Redactor([Secret("abc123")])
+    for text in ("x" * 16_384, "token" * 3_000, "token   " * 2_000, "://" * 5_000, "sk-" * 5_000):
+        assert redactor.redact(text)

@@ -124,7 +124,8 @@ class _MarksLater(Machine):
         self.go = trio.Event()
 
     def find_index(self) -> None:
-        self.db.use(_ListsLater(self.index.records, self.go), self.index.search)  # type: ignore[arg-type] # by __getattr__
+        records: Any = _ListsLater(self.index.records, self.go)
+        self.db.use(records, self.index.search)
 
 
 class _ListsLater:

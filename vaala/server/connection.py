@@ -11,6 +11,7 @@ connection at most: each request is fenced, and what the client does not read ho
 from __future__ import annotations
 
 import logging
+import math
 
 import trio
 
@@ -81,10 +82,10 @@ class _Connection:
     async def _serve(self, offers: Offers) -> None:
         async with trio.open_nursery() as nursery:
             watches = Watches(self._api.runtime, nursery, self._outbox)
-            self._caller = Caller(self._api, self._peer_info, watches, offers)
+            caller = self._caller = Caller(self._api, self._peer_info, watches, offers)
             nursery.start_soon(self._write, nursery.cancel_scope)
             try:
-                await self._read(Dispatcher(nursery, self._caller, self._peer, self._outbox))
+                await self._read(caller, Dispatcher(nursery, caller, self._peer, self._outbox))
             finally:
                 self._outbox.end()
                 self._writing.deadline = trio.current_time() + limits.CLOSE_S
@@ -108,23 +109,32 @@ class _Connection:
                 await self._wire.close(code, reason)
         self._wire.abort()
 
-    async def _read(self, dispatcher: Dispatcher) -> None:
-        """Take messages in until the client has gone."""
+    async def _read(self, caller: Caller, dispatcher: Dispatcher) -> None:
+        """Take messages in until the client has gone, or does not say in time who it is."""
+        hello_until = trio.current_time() + limits.HELLO_S
         while True:
             await self._outbox.room()
-            try:
-                message = await self._wire.receive()
-            except WireClosed:
+            message: str | bytes | None = None
+            with trio.CancelScope(deadline=math.inf if caller.client else hello_until):
+                try:
+                    message = await self._wire.receive()
+                except WireClosed:
+                    return
+            if message is None:
+                log.info("%s has not said who it is in %g s", caller, limits.HELLO_S)
                 return
-            incoming = self._peer.receive(message)
-            together = Together(sum(isinstance(one, Call) for one in incoming))
-            for one in incoming:
-                match one:
-                    case Call() | Note():
-                        await dispatcher.begin(one, together)
-                    case Answer():
-                        self._asking.answered(one)
-                    case Reply(data=data):
-                        self._outbox.put(data)
-                    case Ignored(reason=reason):
-                        log.debug("from %s: %s", self._peer_info.address, reason)
+            await self._take(message, dispatcher)
+
+    async def _take(self, message: str | bytes, dispatcher: Dispatcher) -> None:
+        incoming = self._peer.receive(message)
+        together = Together(sum(isinstance(one, Call) for one in incoming))
+        for one in incoming:
+            match one:
+                case Call() | Note():
+                    await dispatcher.begin(one, together)
+                case Answer():
+                    self._asking.answered(one)
+                case Reply(data=data):
+                    self._outbox.put(data)
+                case Ignored(reason=reason):
+                    log.debug("from %s: %s", self._peer_info.address, reason)

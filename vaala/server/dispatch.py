@@ -65,21 +65,22 @@ class Dispatcher:
         """
         if not isinstance(asked.params, Request):
             return  # a server listens to no notification
-        if self._caller.client is None and not isinstance(asked.params, InitializeParams):
-            first = BadRequest(f"{InitializeParams.method} comes first: say who you are")
-            return self._reply(asked, together, first)
+        is_first = self._caller.client is None
+        if is_first and not isinstance(asked.params, InitializeParams):
+            early = BadRequest(f"{InitializeParams.method} comes first: say who you are")
+            self._reply(asked, together, early)
+            return
         if isinstance(asked, Note) and self._notes >= limits.NOTES_IN_WORK_MAX:
-            log.warning("%s: dropped a %s that wants no answer", self._caller.name, asked.method)
-            return None
+            log.warning("%s: dropped a %s that wants no answer", self._caller, asked.method)
+            return
+        self._notes += isinstance(asked, Note)
         method = METHODS[asked.method]
         lane = method.lane(asked.params)
         ticket = self._lanes.ticket(lane)
-        self._notes += isinstance(asked, Note)
-        if self._caller.client is None:
+        if is_first:
             await self._run(asked, together, method, lane, ticket)
         else:
             self._nursery.start_soon(self._run, asked, together, method, lane, ticket)
-        return None
 
     async def _run(
         self, asked: Call | Note, together: Together, method: Method, lane: Hashable, ticket: Ticket

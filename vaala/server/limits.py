@@ -6,6 +6,8 @@ does not read, and what it watches.
 
 from __future__ import annotations
 
+HELLO_S = 30.0
+"""How long a client may take to say who it is; then its connection ends."""
 NOTES_IN_WORK_MAX = 128
 """Requests that want no answer; as many as of those that do (`vaala_protocol.limits`)."""
 BULKY_ANSWERS_MAX = 4
@@ -21,6 +23,7 @@ NOTICES_MAX = 16
 ENVIRONMENT_BYTES_MAX = 128 * 1024
 """What a client says about its environment; one variable of Linux alone may have 128 KiB."""
 CLIENT_NAME_CHARACTERS_MAX = 200
+"""It stands in logs, in approvals and in what others see of them; its version, too."""
 
 REOPEN_FIRST_S = 0.1
 REOPEN_MAX_S = 5.0

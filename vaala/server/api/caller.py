@@ -26,6 +26,9 @@ class Caller:
         """None before `runtime/initialize`."""
         self.environment: ClientEnvironment | None = None
 
+    def __str__(self) -> str:
+        return f"{self.name or 'a client'} at {self.peer.address}"
+
     @property
     def name(self) -> str:
         return self.client.name if self.client is not None else ""

@@ -17,6 +17,7 @@ from vaala_protocol.methods.base import Done
 async def initialize(caller: Caller, params: wire.InitializeParams) -> wire.InitializeResult:
     if caller.client is not None:
         raise BadRequest(f"this connection is initialized already, by {caller.name}")
+    _check_name(params.client)
     api = caller.api
     notices = [*api.notices, *(f"configuration: {one.text}" for one in api.config.problems)]
     match judge(api.server, params, idle=_is_idle(caller)):
@@ -36,13 +37,21 @@ async def initialize(caller: Caller, params: wire.InitializeParams) -> wire.Init
             pass
     if params.environment is not None:
         caller.environment = environment_given(caller.peer, params.environment)
-    if len(params.client.name) > limits.CLIENT_NAME_CHARACTERS_MAX or not params.client.name:
-        raise BadRequest(
-            f"the name of a client has 1 to {limits.CLIENT_NAME_CHARACTERS_MAX} characters",
-            field="client.name",
-        )
     caller.client = params.client
     return wire.InitializeResult(server=api.server, notices=tuple(notices))
+
+
+def _check_name(client: wire.ClientInfo) -> None:
+    """Raise `BadRequest` for what cannot stand in logs and beside decisions."""
+    for field, text in (("client.name", client.name), ("client.version", client.version)):
+        if not text.isprintable() or len(text) > limits.CLIENT_NAME_CHARACTERS_MAX:
+            raise BadRequest(
+                f"{field}: expected at most {limits.CLIENT_NAME_CHARACTERS_MAX} printable "
+                f"characters, got {text[:40]!r}",
+                field=field,
+            )
+    if not client.name:
+        raise BadRequest("client.name: it is empty; say who you are", field="client.name")
 
 
 def _is_idle(caller: Caller) -> bool:

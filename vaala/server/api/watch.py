@@ -130,6 +130,7 @@ class ConversationWatch(Source):
     async def _next_openings(self) -> str | None:
         """Follow the next opening; return why there is none, None when it has ended, too."""
         delay = limits.REOPEN_FIRST_S
+        why = "it crashes again and again; the log of the server says why"
         for _ in range(limits.REOPEN_TIMES_MAX):
             try:
                 conversation = await self._runtime.conversation(self.conversation_id)
@@ -144,9 +145,10 @@ class ConversationWatch(Source):
                 return "deleted"
             except Refused as refused:
                 log.info("conversation %s does not open: %s", self.conversation_id, refused)
+                why = f"it does not open: {refused}"
             await trio.sleep(delay)
             delay = min(2 * delay, limits.REOPEN_MAX_S)
-        return "it crashes again and again; the log of the server says why"
+        return why
 
     async def _follow(self, subscription: Subscription) -> str | None:
         """Wait until all of an opening was sent; return why there cannot be another one."""

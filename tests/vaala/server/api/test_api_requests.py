@@ -63,6 +63,18 @@ async def test_the_first_request_says_who_it_is(autojump_clock: object) -> None:
         assert models["result"]["default"] == "scripted"
 
 
+async def test_who_does_not_say_who_it_is_is_let_go(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    async with server() as served, served.wire() as silent, served.wire() as polite:
+        await ask(polite, HELLO)
+        with pytest.raises(WireClosed):
+            await silent.receive()
+        assert trio.current_time() == limits.HELLO_S
+        await trio.sleep(10 * limits.HELLO_S)
+        assert "result" in await ask(polite, request(6, "model/list"))
+
+
 @pytest.mark.parametrize(
     ("message", "code"),
     [

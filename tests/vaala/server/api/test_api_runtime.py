@@ -135,7 +135,7 @@ async def test_the_name_of_a_client_is_bounded(autojump_clock: object) -> None:
     async with server() as served, served.wire() as wire, trio.open_nursery() as nursery:
         client = Client(wire)
         nursery.start_soon(client.run, nursery)
-        for name in ("", "x" * (limits.CLIENT_NAME_CHARACTERS_MAX + 1)):
+        for name in ("", "two\nlines", "x" * (limits.CLIENT_NAME_CHARACTERS_MAX + 1)):
             with pytest.raises(BadRequest):
                 await client.call(hello(name, "1"))
         await client.call(hello("x", "1"))

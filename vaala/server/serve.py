@@ -131,15 +131,21 @@ class Server:
         origins = (*self._wanted.allowed_origins, *self._settings.allowed_origins)
         guard = Guard(self._record.token, hosts, origins)
         door = FrontDoor(guard, self._speak, self._make_site)
+        failure: CannotPublish | None = None
         async with trio.open_nursery() as nursery:
             nursery.start_soon(accept, listening, door.serve)
             nursery.start_soon(self._watch_idleness)
-            with _published(path, self._record):
-                self._stop.started()
-                ready(self._record)
-                await self._stop.wait()
-            await trio.sleep(LAST_ANSWERS_S)
+            try:
+                with _published(path, self._record):
+                    self._stop.started()
+                    ready(self._record)
+                    await self._stop.wait()
+                await trio.sleep(LAST_ANSWERS_S)
+            except CannotPublish as error:  # raised below: the nursery would put it in a group
+                failure = error
             nursery.cancel_scope.cancel()
+        if failure is not None:
+            raise failure
 
     async def _speak(self, wire: Wire, peer: PeerInfo) -> None:
         await serve_connection(self._api, wire, peer)

@@ -31,6 +31,7 @@ class Viewer:
         self.projection = Projection()
         self.snapshots = 0
         self.frames: list[int] = []
+        self._news = trio.Event()
         self._client = client
         self._id = conversation_id
 
@@ -43,8 +44,13 @@ class Viewer:
                     self.snapshots += 1
                 else:
                     self.frames += range(update.first, update.seq + 1)
+                    self._news.set()
                 if self.projection.state.conversation.title == THE_END:
                     return
+
+    async def next_frame(self) -> None:
+        self._news = trio.Event()
+        await self._news.wait()
 
 
 async def test_a_viewer_whose_socket_drops_at_random_misses_and_repeats_nothing() -> None:
@@ -62,7 +68,7 @@ async def test_a_viewer_whose_socket_drops_at_random_misses_and_repeats_nothing(
             async with trio.open_nursery() as nursery:
                 await nursery.start(steady.watch)
                 await nursery.start(shaky.watch)
-                nursery.start_soon(_keep_dropping, door.proxy, chance)
+                nursery.start_soon(_keep_dropping, door.proxy, shaky, chance)
                 while door.proxy.connections <= DROPS:
                     await talk.run("go")
                 await talk.update(title=THE_END)
@@ -72,8 +78,9 @@ async def test_a_viewer_whose_socket_drops_at_random_misses_and_repeats_nothing(
             assert viewer.frames == list(range(viewer.frames[0], steady.frames[-1] + 1))
 
 
-async def _keep_dropping(proxy: DroppingProxy, chance: random.Random) -> None:
-    """Cut the connection again whenever there is a new one."""
+async def _keep_dropping(proxy: DroppingProxy, viewer: Viewer, chance: random.Random) -> None:
+    """Cut each connection at some byte behind the first frame that came over it."""
     while proxy.connections <= DROPS:
-        proxy.drop_after(chance.randrange(500, 3_000))
+        await viewer.next_frame()
+        proxy.drop_after(chance.randrange(2_000))
         await proxy.wait_connections(proxy.connections + 1)

@@ -34,7 +34,7 @@ about half a minute."""
 CLOSE_S = 1.0
 """How long a client has to hear that the connection ends, before it is cut."""
 PAGE_ITEMS_MAX = 100
-"""Items of one page of a transcript; with `vaala.limits.ANSWER_BYTES_MAX` in each it is still within
-`vaala_protocol.limits.ANSWER_BYTES_MAX`."""
+"""Items of one page of a transcript. With as much as an item can hold (`vaala.limits`) in each, the
+page is still one message (`vaala_protocol.limits.ANSWER_BYTES_MAX`)."""
 LIST_ROWS_MAX = 200
 """Conversations of one page."""

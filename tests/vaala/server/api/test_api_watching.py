@@ -30,7 +30,7 @@ from vaala.testing.projection import Projection
 from vaala.tools.function import tool
 from vaala_protocol.base import encode
 from vaala_protocol.errors import NotFound
-from vaala_protocol.items import Approval, ToolCall
+from vaala_protocol.items import Approval, AssistantMessage, ToolCall
 from vaala_protocol.methods.conversation import (
     ClosedNotification,
     ConversationDeleteParams,
@@ -39,7 +39,7 @@ from vaala_protocol.methods.conversation import (
     ResyncNotification,
 )
 from vaala_protocol.methods.decisions import ApprovalAnswerParams
-from vaala_protocol.methods.session import SessionInterruptParams
+from vaala_protocol.methods.session import SessionInterruptParams, SessionItemsParams
 from vaala_protocol.state import Snapshot
 
 
@@ -315,3 +315,23 @@ async def test_who_leaves_hears_nothing_more_and_who_comes_again_begins_anew(
         assert encode(state_of(client, talk, second)) == encode(
             (await served.runtime.conversation(talk)).snapshot()
         )
+
+
+async def test_nothing_private_leaves_the_server(autojump_clock: object) -> None:
+    model = script({"think": "hm", "say": "one", "call": [
+        {"tool": "look", "arguments": {"what": "a"}}]}, {"say": "two"})  # fmt: skip
+    async with (
+        server(model, tools=TOOLS, executors=machine()) as served,
+        served.client() as client,
+    ):
+        talk = await client.create()
+        await client.watch(talk)
+        await client.send(talk, "go")
+        await client.hear(is_turn("completed"))
+        await client.watch(talk)
+        page = await client.call(SessionItemsParams(conversation_id=talk))
+        assert any(isinstance(item, AssistantMessage) for item in page.items)
+        log = (await (await served.runtime.conversation(talk)).root()).log
+        kept = (await log.items()).items
+        assert any(isinstance(item, AssistantMessage) and item.private for item in kept)
+        assert not any("private" in str(message) for message in client.raw)

@@ -8,7 +8,7 @@ import pty
 import select
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -163,16 +163,43 @@ class _Person:
     def wait_for(self, text: str) -> None:
         while text not in self.shown:
             ready, _, _ = select.select([self._master], [], [], PATIENCE_S)
-            assert ready, self.shown
-            self.shown += os.read(self._master, 4096).decode()
+            piece = self._read() if ready else b""
+            assert piece, f"{text!r} did not come, but {self.shown!r}"
+            self.shown += piece.decode()
+
+    def _read(self) -> bytes:
+        try:
+            return os.read(self._master, 4096)
+        except OSError:  # EIO is how a terminal tells its end on Linux
+            return b""
 
     def type(self, text: str) -> None:
         os.write(self._master, text.encode())
 
     def end(self) -> int:
-        code = self._process.wait(PATIENCE_S)
+        return self._process.wait(PATIENCE_S)
+
+    def close(self) -> None:
+        self._process.kill()
+        self._process.wait(PATIENCE_S)
         os.close(self._master)
-        return code
+
+
+People = Callable[..., _Person]
+
+
+@pytest.fixture
+def person() -> Iterator[People]:
+    """Start people, each with the words of a command and an editor."""
+    people: list[_Person] = []
+
+    def start(*words: str, editor: str) -> _Person:
+        people.append(_Person(*words, editor=editor))
+        return people[-1]
+
+    yield start
+    for one in people:
+        one.close()
 
 
 def _editor(directory: Path, *actions: str) -> str:
@@ -186,31 +213,33 @@ def _editor(directory: Path, *actions: str) -> str:
     return f"sh {script}"
 
 
-def test_edit_tells_what_is_wrong_and_edits_again(config: Path, tmp_path: Path) -> None:
+def test_edit_tells_what_is_wrong_and_edits_again(
+    config: Path, tmp_path: Path, person: People
+) -> None:
     file = config / "server.yaml"
     file.write_text("port: 1 # mine\n")
     editor = _editor(
         tmp_path, 'sed -i s/1/many/ "$1"', f'grep -q "port: 1" {file} && sed -i s/many/2/ "$1"'
     )
-    person = _Person("config", "edit", "server", editor=editor)
-    person.wait_for("e: edit again, d: drop")
-    assert f"{file}:1: port: expected a whole number" in person.shown
-    person.type("what\n")
-    person.wait_for("what\r\ne: edit again")
-    person.type("e\n")
-    person.wait_for(f"changed {file}")
-    assert person.end() == 0
+    someone = person("config", "edit", "server", editor=editor)
+    someone.wait_for("e: edit again, d: drop")
+    assert f"{file}:1: port: expected a whole number" in someone.shown
+    someone.type("what\n")
+    someone.wait_for("what\r\ne: edit again")
+    someone.type("e\n")
+    someone.wait_for(f"changed {file}")
+    assert someone.end() == 0
     assert file.read_text() == "port: 2 # mine\n"
 
 
-def test_edit_drops_the_change(config: Path, tmp_path: Path) -> None:
+def test_edit_drops_the_change(config: Path, tmp_path: Path, person: People) -> None:
     file = config / "server.yaml"
     file.write_text("port: 1\n")
-    person = _Person("config", "edit", "server", editor=_editor(tmp_path, 'echo "x: [" > "$1"'))
-    person.wait_for("d: drop")
-    person.type("d\n")
-    person.wait_for("the file is as it was")
-    assert person.end() == 0
+    someone = person("config", "edit", "server", editor=_editor(tmp_path, 'echo "x: [" > "$1"'))
+    someone.wait_for("d: drop")
+    someone.type("d\n")
+    someone.wait_for("the file is as it was")
+    assert someone.end() == 0
     assert file.read_text() == "port: 1\n"
 
 
@@ -222,25 +251,25 @@ def test_edit_drops_the_change(config: Path, tmp_path: Path) -> None:
     ],
 )
 def test_edit_without_a_change(
-    config: Path, tmp_path: Path, action: str, code: int, told: str
+    config: Path, tmp_path: Path, person: People, action: str, code: int, told: str
 ) -> None:
-    person = _Person("config", "edit", "models", editor=_editor(tmp_path, action))
-    person.wait_for(told)
-    assert person.end() == code
+    someone = person("config", "edit", "models", editor=_editor(tmp_path, action))
+    someone.wait_for(told)
+    assert someone.end() == code
     assert list(config.iterdir()) == []
 
 
 def test_edit_keeps_both_texts_when_somebody_else_was_faster(
-    config: Path, tmp_path: Path
+    config: Path, tmp_path: Path, person: People
 ) -> None:  # I3-4
     file = config / "server.yaml"
     file.write_text("port: 1\n")
     editor = _editor(tmp_path, f'echo "port: 2" > {file}; echo "port: 3" > "$1"')
-    person = _Person("config", "edit", "server", editor=editor)
-    person.wait_for("your text is in ")
-    person.wait_for(".yaml\r\n")
-    assert person.end() == 1
+    someone = person("config", "edit", "server", editor=editor)
+    someone.wait_for("your text is in ")
+    someone.wait_for(".yaml\r\n")
+    assert someone.end() == 1
     assert file.read_text() == "port: 2\n"
-    kept = Path(person.shown.split("your text is in ")[1].split("\r\n")[0])
+    kept = Path(someone.shown.split("your text is in ")[1].split("\r\n")[0])
     assert kept.read_text() == "port: 3\n"
     kept.unlink()

@@ -59,7 +59,9 @@ def main(arguments: Namespace) -> int:
         trio.run(partial(_run, settings, starter))
     except BaseException as error:
         known = _mapped(error)
-        starter.tell(Failed(message=str(known), locked=_is_locked(error)))
+        starter.tell(Failed(message=str(known) or repr(known), locked=_is_locked(error)))
+        if known is error:
+            raise
         raise known from error
     return DONE
 

@@ -17,6 +17,7 @@ import h11
 import trio
 
 from vaala.server.transport import limits
+from vaala.server.transport.accepting import connections_max
 from vaala.server.transport.guard import Guard
 from vaala.server.transport.head import Head, new_connection, read_head
 from vaala.server.transport.refusal import Refusal
@@ -44,6 +45,7 @@ class FrontDoor:
         self._make_site = make_site
         self._site: Site | None = None
         self._strangers: dict[ClientStream, None] = {}
+        self._strangers_max = min(limits.STRANGERS_MAX, (connections_max() + 1) // 2)
 
     async def serve(self, connected: socket.socket, peer: PeerInfo) -> None:
         """Serve one connection until it is over, and close it.
@@ -69,7 +71,7 @@ class FrontDoor:
 
         So those who open connections and say nothing cannot keep anyone else out.
         """
-        if len(self._strangers) >= limits.STRANGERS_MAX:
+        if len(self._strangers) >= self._strangers_max:
             oldest = next(iter(self._strangers))
             del self._strangers[oldest]
             oldest.abort()

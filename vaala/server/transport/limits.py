@@ -11,8 +11,9 @@ DESCRIPTORS_KEPT = 64
 """Descriptors that connections leave to logs, storage and commands."""
 TURNED_AWAY_MAX = 16
 """Connections beyond that which are told so at the same time; more are just closed."""
-STRANGERS_MAX = 128
-"""Connections that have not shown a token yet; one more, and the oldest of them is closed."""
+STRANGERS_MAX = 1024
+"""Connections that have not shown a token yet, and half of all there may be at most; one more, and
+the oldest of them is closed. A thousand clients that come at once are let in all the same."""
 
 HEAD_BYTES_MAX = 16 * 1024
 """Request line and headers; browsers and proxies keep to 8 KiB."""

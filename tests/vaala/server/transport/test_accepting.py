@@ -109,17 +109,23 @@ async def test_it_goes_on_when_descriptors_run_out_for_real() -> None:  # H6-4
 async def test_one_connection_too_many_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "CONNECTIONS_MAX", 3)
     async with open_door() as door:
-        held = [await door.connect() for _ in range(3)]
-        await trio.testing.wait_all_tasks_blocked(0.01)
-        async with await door.connect() as refused:
-            await refused.send_all(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
-            answer = await read_all(refused)
-        assert answer.startswith(b"HTTP/1.1 503 ")
-        assert b"all the connections" in answer
-        for stream in held:
-            await stream.aclose()
+        async with door.websocket(), door.websocket(), door.websocket():
+            async with await door.connect() as refused:
+                await refused.send_all(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+                answer = await read_all(refused)
+            assert answer.startswith(b"HTTP/1.1 503 ")
+            assert b"all the connections" in answer
         await door.quiet()
         assert await door.still_serves()
+
+
+async def test_strangers_have_half_of_the_connections(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "CONNECTIONS_MAX", 6)
+    async with open_door() as door:
+        held = [await door.connect() for _ in range(20)]
+        assert await door.still_serves()
+        for stream in held:
+            await stream.aclose()
 
 
 def test_connections_leave_descriptors_to_everything_else() -> None:  # H6-4

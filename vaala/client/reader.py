@@ -41,6 +41,13 @@ class Reader(Generic[S, F]):
         self.wants_snapshot = True
         """It needs one, and has read all that it has."""
 
+    def __len__(self) -> int:
+        """Return how many updates wait."""
+        return len(self._queue)
+
+    def __bool__(self) -> bool:
+        return True
+
     def __aiter__(self) -> AsyncIterator[S | F]:
         return self
 
@@ -75,10 +82,10 @@ class Reader(Generic[S, F]):
     async def ready(self) -> None:
         """Wait for the first update; raises what prevents it. Cancel: nothing is lost."""
         while not self._queue and not self._closed:
-            if self._failure is not None:
-                raise self._failure
             self._wake = trio.Event()
             await self._wake.wait()
+        if not self._queue and self._failure is not None:
+            raise self._failure
 
     def take_snapshot(self, snapshot: S) -> None:
         """Take a snapshot, unless all that it tells is known."""

@@ -13,6 +13,7 @@ from vaala.models.scripted import ScriptedModel
 from vaala.testing.projection import Projection
 from vaala_protocol.errors import NotFound
 from vaala_protocol.events import Frame
+from vaala_protocol.items import AssistantMessage
 from vaala_protocol.methods.runtime import RuntimeSnapshot
 from vaala_protocol.state import Snapshot
 
@@ -28,6 +29,12 @@ async def _until_idle(updates: Reader[Snapshot, Frame], state: Projection) -> No
         turn = state.state.sessions[0].turn
         if turn is not None and turn.state != "running":
             return
+
+
+def _last_words(state: Projection) -> str:
+    last = state.state.sessions[0].items[-1]
+    assert isinstance(last, AssistantMessage)
+    return last.text
 
 
 async def test_frames_go_on_where_they_ended(autojump_clock: object) -> None:
@@ -55,7 +62,7 @@ async def test_frames_go_on_where_they_ended(autojump_clock: object) -> None:
                     if turn is not None and turn.state != "running":
                         break
             assert snapshots == 1
-            assert state.state.sessions[0].items[-1].text == SLOW["steps"][0]["say"]
+            assert _last_words(state) == SLOW["steps"][0]["say"]
             assert len(finder.wires) == 2
 
 
@@ -77,8 +84,7 @@ async def test_a_place_that_is_too_old_becomes_a_snapshot(autojump_clock: object
                     state.apply(first)
                     first = await anext(updates)
                 state.apply(first)
-            (session,) = state.state.sessions
-            assert session.items[-1].text == "x" * 6_000
+            assert _last_words(state) == "x" * 6_000
 
 
 async def test_many_reconnects_cost_no_more_than_what_is_new(autojump_clock: object) -> None:

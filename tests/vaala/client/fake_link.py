@@ -1,0 +1,86 @@
+"""A server of a few lines, for what a real one never does."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import trio
+
+from vaala.client.wire import WireClosed
+from vaala_protocol.methods.runtime import InitializeParams, InitializeResult, ServerInfo
+from vaala_protocol.rpc import Answer, Call, server_peer
+
+INFO = ServerInfo(
+    version="0.1.0", protocol="1.0", instance="one", pid=1, data_directory="/d", started_at=1
+)
+
+
+class FakeServer:
+    """Answers `InitializeParams`; a test decides about everything else."""
+
+    def __init__(self) -> None:
+        self.peer = server_peer()
+        self.calls: list[Call] = []
+        self.answers: list[Answer] = []
+        self.connections = 0
+        self.reads = True
+        """False: what the client sends stays where it is."""
+        self.lives = True
+        """False: it answers no ping."""
+        self._to_client: trio.MemorySendChannel[bytes | WireClosed] | None = None
+        self._news = trio.Event()
+
+    @asynccontextmanager
+    async def wire(self, *, start: bool) -> AsyncGenerator[FakeServer]:
+        self.connections += 1
+        self.peer = server_peer()
+        self._to_client, self._incoming = trio.open_memory_channel[bytes | WireClosed](1000)
+        await trio.lowlevel.checkpoint()
+        yield self
+
+    async def receive(self) -> bytes:
+        message = await self._incoming.receive()
+        if isinstance(message, WireClosed):
+            raise message
+        return message
+
+    async def send(self, message: bytes) -> None:
+        await trio.lowlevel.checkpoint()
+        if not self.reads:
+            await trio.sleep_forever()
+        for incoming in self.peer.receive(message):
+            match incoming:
+                case Call(id=id, params=InitializeParams()):
+                    self.tell(self.peer.answer(id, InitializeResult(server=INFO)))
+                case Call():
+                    self.calls.append(incoming)
+                case Answer():
+                    self.answers.append(incoming)
+                case _:
+                    raise AssertionError(incoming)
+        self._news.set()
+        self._news = trio.Event()
+
+    async def check(self) -> None:
+        await trio.lowlevel.checkpoint()
+        if not self.lives:
+            await trio.sleep_forever()
+
+    def tell(self, message: bytes | None) -> None:
+        assert message is not None
+        assert self._to_client is not None
+        self._to_client.send_nowait(message)
+
+    def answer(self, result: Any, number: int = -1) -> None:
+        self.tell(self.peer.answer(self.calls[number].id, result))
+
+    def close(self, code: int = 1006) -> None:
+        assert self._to_client is not None
+        self._to_client.send_nowait(WireClosed(code, ""))
+
+    async def called(self, count: int = 1) -> None:
+        """Wait for so many calls, over all connections."""
+        while len(self.calls) < count:
+            await self._news.wait()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Protocol
@@ -13,7 +14,6 @@ from trio_websocket import (
     WebSocketConnection,
     wrap_client_stream,
 )
-from wsproto.utilities import LocalProtocolError
 
 from vaala.client import limits
 from vaala.client.address import Address, Tcp, open_stream
@@ -28,6 +28,8 @@ from vaala.discovery import (
     new_challenge,
 )
 from vaala_protocol.limits import ANSWER_BYTES_MAX
+
+log = logging.getLogger(__name__)
 
 GOING_AWAY = 1001
 """The close code of a server that was stopped on purpose; RFC 6455, section 7.4."""
@@ -140,8 +142,10 @@ async def open_wire(
                 nursery.cancel_scope.cancel()
         except* ConnectionRejected as rejected:
             failure = CannotConnect(_rejection(address, rejected))
-        except* (LocalProtocolError, ConnectionClosed):
-            pass
+        except* Exception as broken:
+            # Not of the block, whose errors do not come here: trio-websocket's reader raises
+            # what its parsers say to a peer that breaks the protocol.
+            log.info("the connection to %s broke: %s", address, broken.exceptions[0])
     if failure is not None:
         raise failure
 

@@ -120,7 +120,6 @@ async def test_an_interrupt_ends_the_turn_that_run_waits_for(place: Open) -> Non
             async def run() -> None:
                 result = await talk.run("go")
                 assert result.turn.interrupted_by == "user"
-                assert result.text == "I begin."
 
             nursery.start_soon(run)
             state = await _state(updates, _has_begun)

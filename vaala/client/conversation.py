@@ -11,7 +11,7 @@ from vaala.client.following import Follower, Next
 from vaala.client.reader import Reader
 from vaala.interface import Prompt, Signal
 from vaala_protocol.content import Content, TextContent
-from vaala_protocol.errors import NotPending, Stopping
+from vaala_protocol.errors import NotFound, NotPending, Stopping
 from vaala_protocol.events import Frame
 from vaala_protocol.ids import new_id
 from vaala_protocol.items import UserMessage
@@ -67,7 +67,10 @@ class RemoteConversation:
                 if found is Next.SEARCH:
                     found = await self._search(follower, sent)
                 if found is Next.ENDED and follower.turn_id is not None:
-                    result = await self.turn(follower.turn_id)
+                    try:
+                        result = await self.turn(follower.turn_id)
+                    except NotFound:  # deleted: that has ended the turn, too
+                        break
                     if result.turn.state != "running":
                         return result
         raise Stopping(f"conversation {self._id} was closed before the turn ended")

@@ -20,6 +20,7 @@ from msgspec import Struct
 from vaala.client import limits
 from vaala.client.errors import CannotStart
 from vaala.discovery import Failed, Place, Ready, parse_report
+from vaala.discovery.limits import READY_LINE_BYTES_MAX
 from vaala_protocol.base import Malformed
 
 KEPT = (
@@ -133,7 +134,7 @@ def _open_output(path: Path) -> int:
 async def _wait_ready(report: trio.lowlevel.FdStream, started: Started, place: Place) -> None:
     line = b""
     with trio.move_on_after(limits.READY_S) as scope:
-        while not line.endswith(b"\n"):
+        while not line.endswith(b"\n") and len(line) <= READY_LINE_BYTES_MAX:
             if not (chunk := await report.receive_some()):
                 raise CannotStart(await trio.to_thread.run_sync(_last_words, started, place))
             line += chunk

@@ -153,12 +153,17 @@ class Runtime:
         Those who watch it are told ``deleted``.
         """
         self._deleting.add(conversation_id)
+        empty = False
         try:
             if (conversation := self._table.find(conversation_id)) is not None:
                 conversation.deleted = True
+                empty = conversation.log.staged
             await self._table.close(conversation_id)
             with storing(f"conversation {conversation_id} could not be deleted"):
                 await self.store.delete(conversation_id)
+        except NotFound:
+            if not empty:  # nothing of it was on disk, and it is gone with its closing
+                raise
         finally:
             self._deleting.discard(conversation_id)
         self.hub.conversation_removed(conversation_id)

@@ -222,6 +222,7 @@ class Session(Actor):
             changes = [*inputs.released(self.state), input_change(self.id, new)]
             await self.write(changes, keep=False)
             return new
+        self.around.definitions.agent(self.info.agent)
         await self._begin_turn([*self.state.pending, new])
         return self.state.queue.get(new.id) or replace(new, state="consumed")
 
@@ -241,8 +242,9 @@ class Session(Actor):
         if not taken:
             return await self.write(changes, keep=False)
         definitions = self.around.definitions
-        agent = definitions.agent(self.info.agent)
-        settings = self.state.head.settings.over(agent.settings)
+        agent = definitions.agents.get(self.info.agent)
+        own = self.state.head.settings
+        settings = own if agent is None else own.over(agent.settings)
         info = new_turn(taken[-1].settings, settings, definitions.instance)
         took, items = inputs.consumed(self.state, taken, self.next_at, turn_id=info.id, step=1)
         await self.write([*changes, turn_change(self.id, info), *took], keep=False)

@@ -70,7 +70,8 @@ class Turn:
         self.session = session
         self.definitions = definitions
         """Those it began with, whatever comes meanwhile."""
-        self.agent = definitions.agent(session.info.agent)
+        name = session.info.agent
+        self.agent = definitions.agents.get(name) or AgentDefinition(name, "")
         self.info = info
         self.step_number = 1
         self.items = {item.id: item for item in items}
@@ -161,6 +162,8 @@ class Turn:
     async def _work(self) -> Ending | None:
         """Run steps until the turn ends. None: it is closed already."""
         try:
+            # A message that has waited may find its agent gone from the definitions.
+            self.definitions.agent(self.agent.name)
             self.tools = self.definitions.tools.only(self.agent.tools)
             model, _ = await self.definitions.models.resolve(self.info.settings.model)
         except Refused as refused:

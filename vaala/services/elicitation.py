@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
+from contextvars import copy_context
 
 import trio
 
@@ -35,12 +36,15 @@ class Elicitations:
         self._services = services
         self._answer = answer
         self._asked: dict[str, trio.CancelScope] = {}
+        # A task inherits the context of whoever starts it. Questions come out of the loop of the
+        # session that asks, and the answer must not count as a request of that session to itself.
+        self._context = copy_context()
 
     def ask(self, question: Question) -> None:
         """Put a question to the person; nothing when it is put already. Never waits."""
         if question.id not in self._asked:
             scope = self._asked[question.id] = trio.CancelScope()
-            self._nursery.start_soon(self._put, question, scope)
+            self._context.run(self._nursery.start_soon, self._put, question, scope)
 
     def withdraw(self, question_id: str) -> None:
         """The question was settled: take it back, unless its answer came this way."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from contextvars import ContextVar
 
 import pytest
 import trio
@@ -18,14 +19,19 @@ from vaala_protocol.items import Question
 WHICH = Question(id="q1", at=1, created_at=1, text="Which one?", choices=("a", "b"))
 
 
+asking: ContextVar[str] = ContextVar("asking", default="nobody")
+
+
 class Answers:
     def __init__(self) -> None:
+        self.context: list[str] = []
         self.given: list[tuple[str, str | None, str]] = []
         self.error: Exception | None = None
 
     async def answer(self, question_id: str, answer: str | None, by: str) -> None:
         await trio.lowlevel.checkpoint()
         self.given.append((question_id, answer, by))
+        self.context.append(asking.get())
         if self.error is not None:
             raise self.error
 
@@ -82,3 +88,17 @@ async def test_an_answer_that_comes_to_nothing_harms_nobody(
         await wait_all_tasks_blocked()
     assert [record.levelno for record in caplog.records] == [level]
     assert len(answers.given) == 1
+
+
+async def test_an_answer_is_nobody_s_own_request(
+    autojump_clock: MockClock, nursery: trio.Nursery
+) -> None:
+    """The session that asked waits for nothing: its answer comes from outside."""
+    services, answers = Services(), Answers()
+    questions = Elicitations(nursery, services, answers.answer)
+    with services.offer(Offer("Zed", elicitor=FakeElicitor())):
+        token = asking.set("session")
+        questions.ask(WHICH)
+        asking.reset(token)
+        await wait_all_tasks_blocked()
+    assert answers.context == ["nobody"]

@@ -28,6 +28,18 @@ C = TypeVar("C")
 _waiting: ContextVar[tuple[Actor, ...]] = ContextVar("vaala_waiting_actors", default=())
 
 
+def call_outside(fn: Callable[..., object], *args: Any) -> None:
+    """Call what does not belong to the actor that is at work, such as a listener of a client.
+
+    Tasks that it starts are nobody's children: what they ask for is not for this actor's sake.
+    """
+    token = _waiting.set(())
+    try:
+        fn(*args)
+    finally:
+        _waiting.reset(token)
+
+
 class WouldDeadlock(RuntimeError):
     """The actor asked is, up the chain, waiting for this very answer: a bug in the caller."""
 

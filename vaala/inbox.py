@@ -12,6 +12,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
+from vaala.actor import call_outside
 from vaala_protocol.items import Question
 
 if TYPE_CHECKING:
@@ -98,6 +99,6 @@ class Inbox:
     def _elicit(self, conversation_id: str, tell: Callable[[Elicitor], None]) -> None:
         for elicitor in list(self._elicitors.get(conversation_id, ())):
             try:
-                tell(elicitor)
+                call_outside(tell, elicitor)
             except Exception:
                 log.exception("an elicitor of conversation %s failed", conversation_id)

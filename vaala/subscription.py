@@ -10,6 +10,7 @@ import trio
 from msgspec import Struct
 
 from vaala import limits
+from vaala.actor import call_outside
 from vaala.ring import Published
 
 S = TypeVar("S")
@@ -182,4 +183,4 @@ class Subscription(Generic[S, F]):
         if self._asleep:
             self._asleep = False
             if self._reading.on_ready is not None:
-                self._reading.on_ready()
+                call_outside(self._reading.on_ready)

@@ -227,7 +227,7 @@ async def test_two_questions_of_one_step_wait_side_by_side(
         assert states == ["answered", "pending"]
         await talk.answer_question(second.id, "blue")
         await idle(talk)
-        assert [text_of(call.result) for call in await calls(talk)] == ["red", "blue"]
+        assert {text_of(call.result) for call in await calls(talk)} == {"red", "blue"}
 
 
 class Dialog:
@@ -283,3 +283,39 @@ async def test_an_editor_is_told_and_its_answer_is_one_of_many(
             await talk.interrupt()
             await idle(talk)
             assert dialog.open == {}
+
+
+async def test_an_editor_may_answer_at_once_from_a_task_of_its_own(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    """What it starts is not part of the actor that tells it."""
+    async with world().talk() as (runtime, talk), trio.open_nursery() as nursery:
+
+        class Quick(Dialog):
+            def ask(self, question: Question) -> None:
+                nursery.start_soon(talk.answer_question, question.id, question.choices[0])
+
+            def withdraw(self, question_id: str) -> None:
+                pass
+
+        with runtime.hub.inbox.elicitation(talk.id, Quick()):
+            assert (await talk.run("ask")).text == "red"
+
+
+async def test_a_reader_that_is_woken_may_answer_at_once(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    async with world().talk() as (_, talk), trio.open_nursery() as nursery:
+
+        async def read() -> None:
+            while (update := updates.next_nowait()) is not None:
+                match update:
+                    case Frame(event=ItemChanged(item=Question(state="pending") as question)):
+                        await talk.answer_question(question.id, "blue")
+                    case _:
+                        pass
+
+        watching = talk.subscribe(on_ready=lambda: nursery.start_soon(read))
+        async with watching as updates:
+            await read()
+            assert (await talk.run("ask")).text == "blue"

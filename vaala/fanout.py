@@ -99,6 +99,7 @@ class Fanout(ABC, Generic[S, F, E]):
             yield subscription
         finally:
             self._subscribers.discard(subscription)
+            self._unwatched_since = None
             subscription.leave()
 
     def close(self, reason: str = "closing") -> None:

@@ -73,6 +73,7 @@ class RuntimeHub:
         await self._load()
         reading = Reading(budget, on_ready)
         with self._open_stream().subscribe(self.snapshot, reading=reading) as subscription:
+            self._unwatched_since = None
             yield subscription
 
     def conversation_changed(self, conversation_id: str) -> None:

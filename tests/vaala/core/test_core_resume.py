@@ -212,7 +212,10 @@ def test_what_nobody_watches_is_forgotten_after_a_while() -> None:
     one.stream.tick(100.0 + limits.RING_KEPT_S - 1)
     assert one.frames_after(1) == [2, 3]
     one.stream.tick(1000.0)  # begins anew: somebody has looked in between
-    one.stream.tick(1000.0 + limits.RING_KEPT_S)
+    one.stream.tick(1000.0 + limits.RING_KEPT_S - 1)
+    assert one.frames_after(1) == [2, 3]
+    one.stream.tick(2000.0)
+    one.stream.tick(2000.0 + limits.RING_KEPT_S)
     assert one.frames_after(1) is None
 
 

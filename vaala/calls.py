@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import trio
@@ -15,6 +15,7 @@ from vaala.changes import Change, item_change, now_ms, replace, step_change
 from vaala.children import CallAgents
 from vaala.permissions.base import Allow, Ask, Decision, Deny, PermissionRequest
 from vaala.permissions.policy import call_digest
+from vaala.services.workspace import serviced
 from vaala.text import cut, scrub
 from vaala.tools.base import PreparedCall, ToolContext, ToolFailure, ToolResult
 from vaala_executors.errors import ExecutorError
@@ -170,27 +171,35 @@ class CallRunner:
 
     async def _result(self, call: ToolCall, prepared: PreparedCall) -> ToolCall:
         """Run a call. Whatever goes wrong in the tool becomes its result."""
+        clients: dict[str, None] = {}
         try:
             with self._session.waits.on(call.name, call.title):
-                result = await prepared.run(await self._context(call))
+                context = await self._context(call, clients.setdefault)
+                result = await prepared.run(context)
         except ToolFailure as failure:
             noted = self._turn.items[call.id]
             assert isinstance(noted, ToolCall)
             details = failure.details or noted.details
-            return _ended(replace(call, details=details), "error", str(failure))
+            call = replace(call, details=details, served_by=", ".join(clients) or None)
+            return _ended(call, "error", str(failure))
         return replace(
             call,
             state="error" if result.is_error else "done",
             result=_bounded(result),
             details=result.details or call.details,
+            served_by=", ".join(clients) or None,
             completed_at=now_ms(),
         )
 
-    async def _context(self, call: ToolCall) -> ToolContext:
+    async def _context(self, call: ToolCall, served: Callable[[str], None]) -> ToolContext:
         session = self._session
+        around = session.around
         return ToolContext(
             call_id=call.id,
-            workspace=await session.around.workspace(),
+            workspace=serviced(
+                await around.workspace(), around.services, around.environment, served
+            ),
+            served=served,
             commands=session.commands,
             agents=CallAgents(self._turn, call.id),
             reads=session.files.reads,

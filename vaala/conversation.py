@@ -19,6 +19,8 @@ from vaala.checks import checked_location, checked_tags, checked_title
 from vaala.dao.conversation_log import ConversationLog
 from vaala.definitions import Definitions
 from vaala.hub import RuntimeHub
+from vaala.requests import AnswerQuestion
+from vaala.services.elicitation import Elicitations
 from vaala.services.environment import Environment
 from vaala.services.registry import Services
 from vaala.session import Session
@@ -27,7 +29,7 @@ from vaala.table import Table
 from vaala.waits import WaitGraph
 from vaala_executors.errors import ExecutorError
 from vaala_executors.workspace import Executor, Workspace
-from vaala_protocol.errors import BadRequest, NotDurable, Stopping, Unreadable
+from vaala_protocol.errors import BadRequest, NotDurable, NotPending, Stopping, Unreadable
 from vaala_protocol.events import ConversationChanged, SessionClosed
 from vaala_protocol.items import Approval, Question, ToolCall
 from vaala_protocol.state import ConversationInfo, ConversationStatus, Location, Snapshot
@@ -109,6 +111,7 @@ class Conversation(Actor):
 
     async def opened(self) -> None:
         self._roots = Table(self.children, self._open_root, self._root_crashed)
+        self.children.start_soon(self._elicit)
         await self._roots.get(self.id)
 
     async def serve(self, ready: Callable[[], None] = lambda: None) -> None:
@@ -160,6 +163,19 @@ class Conversation(Actor):
         self.stream.publish(ConversationChanged(conversation=self.info))
         self.noted()
         return self.info
+
+    async def _elicit(self) -> None:
+        """Give questions to the clients that put them to the person."""
+        async with trio.open_nursery() as nursery:
+            elicitations = Elicitations(nursery, self.services, self._answer_question)
+            with self._outside.hub.inbox.elicitation(self.id, elicitations):
+                await trio.sleep_forever()
+
+    async def _answer_question(self, question_id: str, answer: str | None, by: str) -> None:
+        for session in self.sessions.values():
+            if question_id in session.state.open:
+                return await session.ask(AnswerQuestion(question_id, answer, by))
+        raise NotPending(f"question {question_id} is not pending")
 
     def place(self, directory: str) -> Location:
         """Return a directory of the executor that the conversation works on."""

@@ -12,6 +12,8 @@ from vaala.agent.definition import AgentDefinition
 from vaala.dao.store import ConversationLog
 from vaala.models.base import Models
 from vaala.permissions.base import PermissionGate
+from vaala.services.environment import Environment
+from vaala.services.registry import Services
 from vaala.stream import EventStream
 from vaala.tools.registry import ToolSet
 from vaala.waits import WaitGraph
@@ -65,6 +67,16 @@ class Surroundings(Protocol):
     @property
     def sessions(self) -> dict[str, Session]:
         """Open sessions by id; a session puts itself in and takes itself out."""
+        ...
+
+    @property
+    def services(self) -> Services:
+        """What clients do for the conversation."""
+        ...
+
+    @property
+    def environment(self) -> Environment:
+        """What the client that spoke last runs in."""
         ...
 
     async def workspace(self) -> Workspace:

@@ -165,7 +165,8 @@ class Turn:
             # A message that has waited may find its agent gone from the definitions.
             self.definitions.agent(self.agent.name)
             self.tools = self.definitions.tools.only(self.agent.tools)
-            model, _ = await self.definitions.models.resolve(self.info.settings.model)
+            keys = self.session.around.environment.keys
+            model, _ = await self.definitions.models.resolve_with(self.info.settings.model, keys)
         except Refused as refused:
             return Ending("failed", "failed", str(refused))
         self.history = await self.session.history_for(model, self.id)
@@ -259,6 +260,8 @@ class Turn:
     async def _request(self, model: Model) -> ModelRequest:
         assert self.history is not None
         around = self.session.around
+        if self.agent.tools is None:
+            self.tools = around.services.with_tools(self.definitions.tools)
         history, messages = self.history.request(self.items.values())
         settings = self.info.settings
         today = datetime.now(UTC).astimezone().date()

@@ -1,4 +1,4 @@
-"""Answers approvals for the person who runs the command, or rejects when there is none."""
+"""Answers approvals and questions for the person who runs the command, or without one."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from msgspec import Struct
 
 from vaala.cli.preview import preview
 from vaala.cli.progress import Progress, View
+from vaala.cli.questions import ask_question
 from vaala.cli.terminal import Terminal
 from vaala.tools.text import clean_line
 from vaala_protocol.errors import NotFound, NotPending
-from vaala_protocol.items import Approval, ApprovalOption
+from vaala_protocol.items import Approval, ApprovalOption, Question
 
 ANSWERED_BY = "vaala run"
 RULE_CHARS_MAX = 1000
@@ -28,9 +29,13 @@ class Answerer(Protocol):
         self, approval_id: str, option: str, *, by: str = "user", reason: str = ""
     ) -> None: ...
 
+    async def answer_question(
+        self, question_id: str, answer: str | None, *, by: str = "user"
+    ) -> None: ...
+
 
 class Approver(Struct):
-    """Takes approvals one after the other, oldest first, as they wait in ``progress``."""
+    """Takes approvals, then questions, one after the other, as they wait in ``progress``."""
 
     conversation: Answerer
     progress: Progress
@@ -44,12 +49,16 @@ class Approver(Struct):
     async def run(self) -> None:
         """Answer until cancelled."""
         while True:
-            if not self.progress.approvals:
+            if self.progress.approvals:
+                approval = next(iter(self.progress.approvals.values()))
+                await self._settle(approval)
+                self.progress.approvals.pop(approval.id, None)
+            elif self.progress.questions:
+                question = next(iter(self.progress.questions.values()))
+                await self._settle_question(question)
+                self.progress.questions.pop(question.id, None)
+            else:
                 await self.progress.wait_change()
-                continue
-            approval = next(iter(self.progress.approvals.values()))
-            await self._settle(approval)
-            self.progress.approvals.pop(approval.id, None)
 
     async def _settle(self, approval: Approval) -> None:
         call = self.progress.calls.get(approval.tool_call_id)
@@ -76,19 +85,44 @@ class Approver(Struct):
             return False
         return True
 
+    async def _settle_question(self, question: Question) -> None:
+        """Put a question to the person; with nobody to ask, the agent goes on without an answer."""
+        if self.terminal is None or not self.terminal.in_foreground():
+            text = clean_line(question.text, 200)
+            self.view.note(f"vaala: the agent asked, and there was nobody to answer: {text}")
+            await self._answer_question(question, None)
+            return
+        with self.view.asking() as say:
+            answer: str | None = None
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self._until_settled, question.id, nursery.cancel_scope)
+                answer = await ask_question(self.terminal, question, say)
+                nursery.cancel_scope.cancel()
+            settled = question.id not in self.progress.questions
+            if settled or not await self._answer_question(question, answer):
+                say("\n(it was settled meanwhile)\n")
+
+    async def _answer_question(self, question: Question, answer: str | None) -> bool:
+        """Answer; False when it was settled before."""
+        try:
+            await self.conversation.answer_question(question.id, answer, by=ANSWERED_BY)
+        except (NotPending, NotFound):
+            return False
+        return True
+
+    async def _until_settled(self, decision_id: str, scope: trio.CancelScope) -> None:
+        """Cancel ``scope`` when somebody else has decided, or nothing waits any more."""
+        while decision_id in self.progress.approvals or decision_id in self.progress.questions:
+            await self.progress.wait_change()
+        scope.cancel()
+
     async def _ask(
         self, terminal: Terminal, approval: Approval, say: Callable[[str], None]
     ) -> tuple[str, str] | None:
         """Return the chosen option and the reason; None: it was settled without an answer."""
         answer: tuple[str, str] | None = None
-
-        async def until_settled(scope: trio.CancelScope) -> None:
-            while approval.id in self.progress.approvals:
-                await self.progress.wait_change()
-            scope.cancel()
-
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(until_settled, nursery.cancel_scope)
+            nursery.start_soon(self._until_settled, approval.id, nursery.cancel_scope)
             answer = await _read_choice(terminal, approval, say)
             nursery.cancel_scope.cancel()
         return answer

@@ -10,7 +10,7 @@ from typing import Protocol
 import trio
 
 from vaala_protocol.events import Frame, ItemChanged, TurnChanged
-from vaala_protocol.items import Approval, Item, ModelError, ToolCall
+from vaala_protocol.items import Approval, Item, ModelError, Question, ToolCall
 from vaala_protocol.settings import ErrorKind
 from vaala_protocol.state import SessionSnapshot, Snapshot, TurnInfo
 
@@ -47,6 +47,8 @@ class Progress:
         self.calls: dict[str, ToolCall] = {}
         self.approvals: dict[str, Approval] = {}
         """Those that wait for an answer, of all sessions, oldest first."""
+        self.questions: dict[str, Question] = {}
+        """The same of the agents' questions."""
         self.asked: set[str] = set()
         """The calls that somebody was asked about."""
         self.model_error: ErrorKind | None = None
@@ -111,6 +113,10 @@ class Progress:
                 self.approvals[item.id] = item
             case Approval():
                 self.approvals.pop(item.id, None)
+            case Question(state="pending"):
+                self.questions[item.id] = item
+            case Question():
+                self.questions.pop(item.id, None)
             case ModelError(session_id=self._root_id):
                 self.model_error = item.error
             case _:

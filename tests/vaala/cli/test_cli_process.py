@@ -23,6 +23,10 @@ EDIT = """
   - call: {tool: write_file, arguments: {path: new.txt, content: made}, as: edit}
   - say: "{{ results.edit | first_line }}"
 """
+ASK = """
+  - call: {tool: ask_user, arguments: {question: "Which colour?", choices: [red, green]}, as: said}
+  - say: "{{ results.said }}"
+"""
 HANG = "  - say: Thinking.\n    hang: true\n"
 
 
@@ -230,6 +234,23 @@ def test_a_person_is_asked_on_the_terminal(
     assert process.returncode == 0
     assert answer in shown
     assert Path("new.txt").exists() == made
+
+
+@pytest.mark.parametrize(
+    ("typed", "answer"),
+    [(b"2\n", b"green"), (b"3\n", b"3"), (b"blue\n", b"blue"), (b"\n", b"want to answer")],
+)
+def test_a_question_is_put_to_the_person_on_the_terminal(
+    script: Script, typed: bytes, answer: bytes
+) -> None:
+    with _on_terminal("run", "--model", script(ASK), "paint it") as (process, master):
+        asked = _read_until(master, b"no answer] ")
+        assert b"? Which colour?\r\n  1  red\r\n  2  green\r\n" in asked
+        os.write(master, typed)
+        shown = _read_rest(master)
+        process.wait(PATIENCE_S)
+    assert process.returncode == 0
+    assert answer in shown.removeprefix(typed)
 
 
 def test_nothing_is_shown_while_a_question_waits_and_questions_come_in_turn(

@@ -16,6 +16,11 @@ EDIT = """
   - say: "{{ results.edit | first_line }}"
 """
 
+ASK = """
+  - call: {tool: ask_user, arguments: {question: "Which colour?", choices: [red, green]}, as: said}
+  - say: "{{ results.said }}"
+"""
+
 
 def test_stdout_has_exactly_the_answer_and_stderr_the_rest(vaala: Vaala, script: Script) -> None:
     Path("notes.txt").write_text("one\n")
@@ -86,6 +91,15 @@ def test_what_needs_approval_is_rejected_when_nobody_can_be_asked(
     ways = "--allow 'write_file(new.txt)' or --mode auto-edit or --mode full"
     assert f"Create new.txt (needs {ways})" in done.err
     assert not Path("new.txt").exists()
+
+
+def test_a_question_goes_without_an_answer_when_nobody_can_be_asked(
+    vaala: Vaala, script: Script
+) -> None:  # J4-3
+    done = vaala("run", "--model", script(ASK), "paint it")
+    assert done.code == 0
+    assert "the agent asked, and there was nobody to answer: Which colour?" in done.err
+    assert "does not want to answer" in done.out
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,39 @@
+"""Puts the agent's questions to the person who runs the command."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from vaala.cli.terminal import Terminal
+from vaala.tools.text import clean_line
+from vaala_protocol.items import Question
+
+LINE_CHARS_MAX = 2000
+
+
+async def ask_question(
+    terminal: Terminal, question: Question, say: Callable[[str], None]
+) -> str | None:
+    """Return what the person types; None: nothing, or the terminal was closed.
+
+    The number of a choice stands for its text; any other text is an answer of its own.
+    """
+    say(_shown(question))
+    line = await terminal.read_line()
+    if line is None:
+        say("\n")
+        return None
+    text = line.strip()
+    if text.isascii() and text.isdigit() and 1 <= int(text) <= len(question.choices):
+        return question.choices[int(text) - 1]
+    return text or None
+
+
+def _shown(question: Question) -> str:
+    lines = [f"? {clean_line(question.text, LINE_CHARS_MAX)}"]
+    lines += [
+        f"  {number}  {clean_line(choice, LINE_CHARS_MAX)}"
+        for number, choice in enumerate(question.choices, 1)
+    ]
+    hint = "a number, or your own words" if question.choices else "your answer"
+    return "\n".join(lines) + f"\n[{hint}; nothing: no answer] "

@@ -13,6 +13,7 @@ from vaala import limits
 from vaala.agent.answer import Answer
 from vaala.changes import Change, item_change, now_ms, replace, step_change
 from vaala.children import CallAgents
+from vaala.observer import ToolWork
 from vaala.permissions.base import Allow, Ask, Decision, Deny, PermissionRequest
 from vaala.permissions.policy import call_digest
 from vaala.services.workspace import serviced
@@ -172,10 +173,17 @@ class CallRunner:
     async def _result(self, call: ToolCall, prepared: PreparedCall) -> ToolCall:
         """Run a call. Whatever goes wrong in the tool becomes its result."""
         clients: dict[str, None] = {}
+        work = ToolWork(call.id, call.name)
         try:
             with self._session.waits.on(call.name, call.title):
                 context = await self._context(call, clients.setdefault)
-                result = await prepared.run(context)
+                with self._turn.definitions.observer.tool_call(work) as seen:
+                    try:
+                        result = await prepared.run(context)
+                    except ToolFailure:
+                        seen.ended("error")
+                        raise
+                    seen.ended("error" if result.is_error else "done")
         except ToolFailure as failure:
             noted = self._turn.items[call.id]
             assert isinstance(noted, ToolCall)

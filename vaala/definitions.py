@@ -11,6 +11,7 @@ from msgspec import Struct
 from vaala.agent.definition import AgentDefinition
 from vaala.dao.store import ConversationLog
 from vaala.models.base import Models
+from vaala.observer import Observer
 from vaala.permissions.base import PermissionGate
 from vaala.services.environment import Environment
 from vaala.services.registry import Services
@@ -35,6 +36,8 @@ class Definitions(Struct, frozen=True):
     gate: PermissionGate
     instance: str
     """Names this run of the runtime."""
+    observer: Observer = Observer()
+    """Is told what turns, model calls, tool calls and appends there are."""
     rng: Callable[[], Random] = Random
     """Makes what the jitter of a turn's retries is drawn from; a simulation gives its seed."""
 

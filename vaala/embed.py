@@ -14,6 +14,7 @@ from vaala.dao.store import Store
 from vaala.definitions import Definitions
 from vaala.models.base import Model, Models
 from vaala.models.choose import KEY_VARIABLES
+from vaala.observer import Observer
 from vaala.permissions.base import PermissionGate
 from vaala.permissions.policy import ModeGate
 from vaala.runtime import Runtime
@@ -61,6 +62,7 @@ async def open_runtime(
     gate: PermissionGate | None = None,
     executors: Mapping[str, Executor] | None = None,
     agents: Mapping[str, AgentDefinition] | None = None,
+    observer: Observer | None = None,
 ) -> AsyncGenerator[Runtime]:
     """Run a runtime while the block runs; the same objects that the command line uses.
 
@@ -68,7 +70,8 @@ async def open_runtime(
     nor data, and has no model: pass ``models``. ``storage`` is an open store (`vaala.open_store`).
     ``tools`` come in addition to the built-in ones: plain async functions with type hints and a
     docstring, or `Tool` objects. ``gate`` decides what calls may do; by default the mode of the
-    session does (`ask`). No sockets, no globals, no signal handlers. On leaving, running turns are
+    session does (`ask`). ``observer`` is told what is
+    done, for traces. No sockets, no globals, no signal handlers. On leaving, running turns are
     interrupted and everything is written down. Raises RuntimeError outside of trio.
     """
     if not trio.lowlevel.in_trio_run():
@@ -89,6 +92,7 @@ async def open_runtime(
             tools=builtin_tools().plus(own),
             gate=gate or ModeGate(),
             instance=store.instance,
+            observer=observer or Observer(),
         )
         yield await stack.enter_async_context(Runtime.open(store, definitions, executors))
 

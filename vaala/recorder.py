@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from vaala.changes import Change
 from vaala.dao.session_log import SessionLog
+from vaala.observer import Observer
 from vaala_protocol.errors import BadRequest, NotDurable
 from vaala_storage.errors import StorageError, StorageFull, TooLarge
 
@@ -36,8 +37,11 @@ class _Doubt(Struct, frozen=True):
 
 
 class Recorder:
-    def __init__(self, log: SessionLog, publish: Callable[[Change], None]) -> None:
+    def __init__(
+        self, log: SessionLog, publish: Callable[[Change], None], observer: Observer
+    ) -> None:
         self.log = log
+        self._observer = observer
         self._publish = publish
         self._kept: deque[Batch] = deque()
         self._doubt: _Doubt | None = None
@@ -99,7 +103,8 @@ class Recorder:
         """Append a batch and apply it."""
         doubt = _Doubt(batch, self.log.seq)
         try:
-            await self.log.append([change.entry for change in batch])
+            with self._observer.append(self.log.session_id, len(batch)):
+                await self.log.append([change.entry for change in batch])
         except (StorageFull, TooLarge):
             raise
         except StorageError:

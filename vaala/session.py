@@ -22,6 +22,7 @@ from vaala.definitions import Surroundings
 from vaala.live import LiveParts
 from vaala.models.base import Model
 from vaala.news import News
+from vaala.observer import TurnWork
 from vaala.outcomes import Outcomes
 from vaala.recorder import Recorder
 from vaala.recovery import recovery_changes
@@ -75,7 +76,7 @@ class Session(Actor):
         self.outcomes = Outcomes(session_log)
         self._done = done
         self._news = News(self)
-        self._recorder = Recorder(session_log, self._publish_change)
+        self._recorder = Recorder(session_log, self._publish_change, around.definitions.observer)
         self.unsaved: str | None = None
         self._last_at = self.state.head.last_at
         self.history: History | None = None
@@ -272,8 +273,13 @@ class Session(Actor):
         return changes
 
     async def _run_turn(self, turn: Turn) -> None:
+        work = TurnWork(self.around.log.id, self.id, turn.id, turn.agent.name, self.info.spawned_by)
         try:
-            await turn.run()
+            with turn.definitions.observer.turn(work) as seen:
+                try:
+                    await turn.run()
+                finally:
+                    seen.ended(turn.result.turn.state, turn.result.turn.stop_reason or "")
         finally:
             self.report(requests.TurnGone(turn.id))
 

@@ -35,6 +35,7 @@ from vaala.changes import (
 from vaala.definitions import Definitions
 from vaala.models.base import Model, ModelFailure, ModelRequest
 from vaala.models.retry import RetryPolicy, last_words
+from vaala.observer import ModelWork
 from vaala.questions import Questions
 from vaala.requests import BeginStep, Finish, Flush, Record
 from vaala.tools.registry import ToolSet
@@ -240,9 +241,7 @@ class Turn:
         while True:
             self._builder = AnswerBuilder(model, self._place(), self.session.live)
             try:
-                await stream_answer(
-                    model, await self._request(model), self._builder, self.session.waits
-                )
+                await self._attempt(model, self._builder, attempt)
             except ModelFailure as failure:
                 elapsed = trio.current_time() - began
                 delay = policy.delay(failure, attempt=attempt, elapsed_s=elapsed, rng=rng)
@@ -256,6 +255,17 @@ class Turn:
                 attempt += 1
             else:
                 return self._builder.answer(partial=False)
+
+    async def _attempt(self, model: Model, builder: AnswerBuilder, attempt: int) -> None:
+        work = ModelWork(model.provider, model.name, self.step_number, attempt)
+        with self.definitions.observer.model_call(work) as seen:
+            try:
+                await stream_answer(model, await self._request(model), builder, self.session.waits)
+            except ModelFailure as failure:
+                seen.ended("error", failure.kind)
+                raise
+            seen.used(model.name, builder.usage)
+            seen.ended("completed")
 
     async def _request(self, model: Model) -> ModelRequest:
         assert self.history is not None

@@ -128,6 +128,11 @@ class AnswerBuilder:
             case FirstByte():
                 pass
 
+    @property
+    def usage(self) -> Usage:
+        """What the provider has reported so far."""
+        return self._usage
+
     def answer(self, *, partial: bool) -> Answer:
         """Return what came; ``partial``: the stream broke.
 

@@ -49,6 +49,6 @@ async def open_user(
     async with (
         open_keeper(config_directory(environ), environ, tools=tools) as keeper,
         open_writer(data) as store,
-        open_user_runtime(store, keeper, ModeGate(rules)) as runtime,
+        open_user_runtime(store, keeper, ModeGate(rules), environ) as runtime,
     ):
         yield User(runtime, keeper.model_set, keeper.config)

@@ -23,6 +23,7 @@ from vaala.dao.store import Store, open_store
 from vaala.dao.times import now_ms
 from vaala.discovery import ServerRecord, new_token, place_of, remove_record, write_record
 from vaala.models.secret import Secret
+from vaala.observer import Gauge
 from vaala.paths import config_directory, state_directory
 from vaala.permissions.policy import ModeGate
 from vaala.runtime import Runtime
@@ -71,9 +72,10 @@ async def serve(
         async with (
             _open_data(settings.data) as store,
             open_keeper(config_directory(environ), environ, tools=builtin_tools().names) as keeper,
-            open_user_runtime(store, keeper, ModeGate()) as runtime,
+            open_user_runtime(store, keeper, ModeGate(), environ) as runtime,
         ):
             _heed_configuration(logs, keeper)
+            logs.trace_id = runtime.definitions.observer.trace_id
             wanted = keeper.config.server
             fixed = settings.port is not None
             async with listen(
@@ -84,7 +86,11 @@ async def serve(
             ) as listening:
                 record = _record(settings, store, token, listening)
                 server = Server(settings, keeper, runtime, record, stop)
-                await server.run(listening, place_of(settings.data, environ).record, ready)
+                with (
+                    keeper.watch(partial(_heed_configuration, logs, keeper)),
+                    runtime.definitions.observer.gauges(server.gauges),
+                ):
+                    await server.run(listening, place_of(settings.data, environ).record, ready)
         log.info("the server has ended: %s", stop.reason)
 
 
@@ -120,6 +126,14 @@ class Server:
         )
         address = record.addresses[0] if record.addresses else ""
         self._api = Api(runtime, keeper, info, address=address, shutdown=stop.ask)
+
+    @property
+    def gauges(self) -> dict[Gauge, Callable[[], int]]:
+        """What there is at a moment, for metrics."""
+        return {
+            "conversations": lambda: self._runtime.open_conversations,
+            "clients": lambda: len(self._api.clients),
+        }
 
     async def run(
         self, listening: Listening, path: Path, ready: Callable[[ServerRecord], None]

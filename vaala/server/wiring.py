@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 
 from vaala.config import Config
@@ -12,12 +12,13 @@ from vaala.embed import open_runtime
 from vaala.models.choose import KEY_VARIABLES
 from vaala.permissions.base import PermissionGate
 from vaala.runtime import Runtime
+from vaala.telemetry.traces import open_observer
 from vaala_executors.local import LocalExecutor
 
 
 @asynccontextmanager
 async def open_user_runtime(
-    store: Store, keeper: Keeper, gate: PermissionGate
+    store: Store, keeper: Keeper, gate: PermissionGate, environ: Mapping[str, str]
 ) -> AsyncGenerator[Runtime]:
     """Open a runtime that follows the configuration; what a run that was killed has left running
     is ended first.
@@ -25,6 +26,7 @@ async def open_user_runtime(
     Leaving ends everything that runs, in order; ``store`` and ``keeper`` stay open.
     """
     async with (
+        open_observer(keeper.config.telemetry, environ) as observer,
         LocalExecutor(strip=secret_variables(keeper.config)) as executor,
         open_runtime(
             storage=store,
@@ -32,6 +34,7 @@ async def open_user_runtime(
             gate=gate,
             executors={executor.name: executor},
             agents=keeper.config.agents,
+            observer=observer,
         ) as runtime,
     ):
         async for _ in executor.left_over():

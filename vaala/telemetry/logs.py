@@ -52,19 +52,25 @@ class _Entry(Struct, frozen=True):
 _Waiting: TypeAlias = "queue.Queue[_Entry | threading.Event]"
 
 
+TraceId: TypeAlias = Callable[[], str | None]
+
+
+def _no_trace() -> None:
+    return None
+
+
 class Logs(logging.Handler):
     """See `open_logs`."""
 
-    def __init__(
-        self, path: Path, settings: LogSettings, redactor: Redactor, trace_id: TraceId
-    ) -> None:
+    def __init__(self, path: Path, settings: LogSettings, redactor: Redactor) -> None:
         super().__init__()
         self.path = path
         self.redactor = redactor
+        self.trace_id: TraceId = _no_trace
+        """Names the trace of the task that logs."""
         self.lost = 0
         """How many records could not be written; a full queue counts when it has room again."""
         self._file = LogFile(path, bytes_max=settings.file_bytes_max, files_max=settings.files_max)
-        self._trace_id = trace_id
         self._dropped = 0
         self._waiting: _Waiting = queue.Queue(LOG_RECORDS_WAITING_MAX)
         self._process: int | None = None
@@ -82,7 +88,7 @@ class Logs(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Hand a record over. Never blocks for the disk, and never raises."""
         try:
-            self._put(_entry(record, self._trace_id()))
+            self._put(_entry(record, self.trace_id()))
         except queue.Full:
             self._dropped += 1
         except Exception:  # a message whose arguments do not fit, a thread that cannot start
@@ -138,30 +144,22 @@ class Logs(logging.Handler):
             self.lost += len(entries)
 
 
-TraceId: TypeAlias = Callable[[], str | None]
-
-
-def _no_trace() -> None:
-    return None
-
-
 @contextmanager
 def open_logs(
     path: Path,
     settings: LogSettings | None = None,
     *,
     redactor: Redactor | None = None,
-    trace_id: TraceId = _no_trace,
 ) -> Generator[Logs]:
     """Write what this process logs to ``path`` while the block runs.
 
     The file (mode 0600) and its directory are made at the first record. ``redactor`` knows the
-    secrets; ``trace_id`` names the trace of the task that logs. Fields are given as
-    ``log.warning("...", extra={"conversation": ...})``; a field ``trace`` goes before ``trace_id``.
+    secrets. Fields are given as ``log.warning("...", extra={"conversation": ...})``; a field
+    ``trace`` goes before what `Logs.trace_id` says.
     Leaving waits at most `LOG_CLOSING_S` for the disk.
     """
     settings = settings or LogSettings()
-    logs = Logs(path, settings, redactor or Redactor(), trace_id)
+    logs = Logs(path, settings, redactor or Redactor())
     before = {name: logging.getLogger(name).level for name in PACKAGES}
     logs.configure(settings)
     root = logging.getLogger()

@@ -10,6 +10,7 @@ import trio
 from tests.vaala.core.logs import FAULTS, SESSION, Fault, FlakyLog, entries_of, new_log, reopened
 from tests.vaala.core.seeds import run_seeds
 from vaala.changes import Change, input_change, item_change
+from vaala.observer import Observer
 from vaala.recorder import Recorder, Unwritable
 from vaala_protocol.errors import BadRequest, NotDurable
 from vaala_protocol.events import ItemChanged
@@ -46,7 +47,7 @@ class _Told:
 
 async def _recorder(storage: FlakyLog) -> tuple[Recorder, _Told]:
     told = _Told()
-    told.recorder = Recorder(await new_log(storage), told)
+    told.recorder = Recorder(await new_log(storage), told, Observer())
     return told.recorder, told
 
 

@@ -69,7 +69,8 @@ def test_a_traceback_is_part_of_the_line(logs: Logs) -> None:
 
 
 def test_a_trace_is_named(tmp_path: Path) -> None:
-    with open_logs(tmp_path / "vaala.log", trace_id=lambda: "t-1") as logs:
+    with open_logs(tmp_path / "vaala.log") as logs:
+        logs.trace_id = lambda: "t-1"
         log.warning("one")
         log.warning("two", extra={"trace": "t-2"})
         assert logs.complete()

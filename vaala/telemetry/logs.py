@@ -160,9 +160,13 @@ def open_logs(
     """
     settings = settings or LogSettings()
     logs = Logs(path, settings, redactor or Redactor())
-    before = {name: logging.getLogger(name).level for name in PACKAGES}
-    logs.configure(settings)
     root = logging.getLogger()
+    # Levels belong to the process: another one that is open now, and may close later, set these.
+    nested = any(isinstance(handler, Logs) for handler in root.handlers)
+    before = {
+        name: logging.NOTSET if nested else logging.getLogger(name).level for name in PACKAGES
+    }
+    logs.configure(settings)
     root.addHandler(logs)
     try:
         yield logs

@@ -237,3 +237,12 @@ def test_a_child_of_a_fork_writes_with_a_thread_of_its_own(logs: Logs) -> None:
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     processes = {line["message"]: line["process"] for line in _lines(logs.path)}
     assert processes == {"parent": os.getpid(), "child": child}
+
+
+def test_logs_that_close_in_any_order_leave_no_level_behind(tmp_path: Path) -> None:
+    first, second = open_logs(tmp_path / "a.log"), open_logs(tmp_path / "b.log")
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    second.__exit__(None, None, None)
+    assert logging.getLogger("vaala").level == logging.NOTSET

@@ -26,7 +26,7 @@ class FakeServer:
         self.answers: list[Answer] = []
         self.connections = 0
         self.reads = True
-        """False: what the client sends stays where it is."""
+        """False: what the client sends stays where it is, until it connects again."""
         self.lives = True
         """False: it answers no ping."""
         self._to_client: trio.MemorySendChannel[bytes | WireClosed] | None = None
@@ -35,6 +35,7 @@ class FakeServer:
     @asynccontextmanager
     async def wire(self, *, start: bool) -> AsyncGenerator[FakeServer]:
         self.connections += 1
+        self.reads = True
         self.peer = server_peer()
         self._to_client, self._incoming = trio.open_memory_channel[bytes | WireClosed](1000)
         await trio.lowlevel.checkpoint()

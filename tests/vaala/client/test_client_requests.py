@@ -163,7 +163,6 @@ async def test_a_server_that_takes_nothing_counts_as_gone(autojump_clock: object
         for _ in range(limits.OUTGOING_MESSAGES_MAX + 2):
             with trio.move_on_after(0.001):
                 await client.ask(RuntimeStatusParams())
-        server.reads = True
         with trio.fail_after(30):  # pauses between connections are drawn at random
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(client.get, "c")

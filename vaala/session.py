@@ -28,7 +28,7 @@ from vaala.recorder import Recorder
 from vaala.recovery import recovery_changes
 from vaala.session_files import SessionFiles
 from vaala.session_settings import configure
-from vaala.session_view import RecentItems, snapshot_of, without_private
+from vaala.session_view import RecentItems, snapshot_of
 from vaala.tools.commands import SessionCommands
 from vaala.tools.running_command import SessionCommand
 from vaala.turn import Turn, new_turn
@@ -44,6 +44,7 @@ from vaala_protocol.events import (
     WaitsChanged,
 )
 from vaala_protocol.items import Approval, Item, Question, SettingsChange
+from vaala_protocol.public import public_item
 from vaala_protocol.state import CommandInfo, InputInfo, SessionInfo, SessionSnapshot, TurnResult
 
 
@@ -450,7 +451,7 @@ class Session(Actor):
             if event is not None:
                 self.publish(event)
             return
-        item = without_private(replace(event.item, session_id=self.id))
+        item = public_item(replace(event.item, session_id=self.id))
         self.live.end(item.id)
         self.recent.note(item)
         self.publish(ItemChanged(item=item))

@@ -12,23 +12,14 @@ import trio
 
 from vaala import limits
 from vaala.agent.history import last_words_of
-from vaala.changes import replace
 from vaala.dao.session_log import SessionLog
-from vaala_protocol.items import AssistantMessage, Item, Reasoning, ToolCall
+from vaala_protocol.items import Item
 from vaala_protocol.pages import ItemPage
+from vaala_protocol.public import public_item, public_page
 from vaala_protocol.state import SessionSnapshot
 
 if TYPE_CHECKING:
     from vaala.session import Session
-
-
-def without_private(item: Item) -> Item:
-    """Return an item as clients may see it."""
-    match item:
-        case AssistantMessage() | Reasoning() | ToolCall() if item.private is not None:
-            return replace(item, private=None)
-        case _:
-            return item
 
 
 def snapshot_of(session: Session) -> SessionSnapshot:
@@ -68,7 +59,7 @@ class RecentItems:
         """Return the newest items, and what waits for a decision or runs, however old."""
         items = sorted((self._items or {}).values(), key=lambda item: item.at)
         shown = {item.id: item for item in items[-limits.SNAPSHOT_ITEMS_MAX :]}
-        shown.update({item.id: without_private(item) for item in unsettled})
+        shown.update({item.id: public_item(item) for item in unsettled})
         return tuple(sorted(shown.values(), key=lambda item: item.at))
 
     async def load(self) -> None:
@@ -83,7 +74,7 @@ class RecentItems:
                 self._items = {}
             page = await self._log.items(limit=limits.SNAPSHOT_ITEMS_MAX)
             for item in page.items:
-                self._items.setdefault(item.id, without_private(item))
+                self._items.setdefault(item.id, public_item(item))
             self._loaded = True
 
     def forget(self) -> None:
@@ -96,7 +87,7 @@ async def read_items(
 ) -> ItemPage:
     """Return a page of a session's transcript as clients see it; see `SessionLog.items`."""
     page = await log.items(before=before, after=after, limit=limit)
-    return replace(page, items=tuple(without_private(item) for item in page.items))
+    return public_page(page)
 
 
 async def read_last_words(log: SessionLog, turn_id: str) -> str:

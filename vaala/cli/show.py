@@ -10,13 +10,13 @@ from vaala.cli.conversations import find_id
 from vaala.cli.data import open_reader
 from vaala.cli.exits import DONE
 from vaala.cli.failures import run_program
-from vaala.cli.json_view import public_item
 from vaala.cli.people import directory_of, local_time, title_of
 from vaala.cli.standard import say
 from vaala.cli.transcript import item_text
 from vaala.dao.session_log import SessionLog
 from vaala_protocol.base import encode
 from vaala_protocol.items import Item
+from vaala_protocol.public import public_item
 from vaala_protocol.state import ConversationInfo, SessionInfo
 
 PAGE_ITEMS = 200

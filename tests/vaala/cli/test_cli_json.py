@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from vaala.cli.json_view import public_item
 from vaala_protocol.base import decode, encode
 from vaala_protocol.calls import OtherDetails
 from vaala_protocol.items import AssistantMessage, Item, Private, Reasoning, ToolCall
+from vaala_protocol.public import public_item
 
 Script = Callable[[str], str]
 Vaala = Callable[..., Any]

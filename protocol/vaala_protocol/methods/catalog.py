@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from vaala_protocol.base import Value
 from vaala_protocol.methods.base import Request
@@ -31,7 +31,10 @@ class ModelListResult(Value, frozen=True, kw_only=True):
 
 
 class ModelListParams(Value, Request[ModelListResult], frozen=True, kw_only=True):
-    """Return the models that are known, and the one that runs when none is named."""
+    """Return the models that are known, and the one that runs when none is named.
+
+    What can be used, and what runs, is told for the keys that this client has.
+    """
 
     method = "model/list"
     result = ModelListResult
@@ -44,6 +47,32 @@ class ModelGetParams(Value, Request[ModelInfo], frozen=True, kw_only=True):
     result = ModelInfo
 
     name: str
+
+
+class ModelResolveResult(Value, frozen=True, kw_only=True):
+    model: str
+    """What chooses it: ``provider/model``."""
+    provider: str
+    source: Literal["name", "conversation", "agent", "default"]
+    """What has named it; ``default``: nothing has."""
+    reason: str
+    """One line that says why this one, and names it."""
+
+
+class ModelResolveParams(Value, Request[ModelResolveResult], frozen=True, kw_only=True):
+    """Return the model that would run for this client, with the keys that it has.
+
+    That is the one of this name; else of the conversation, in whose settings and agent it is looked
+    for; else of the agent; else the default. ``bad_request`` when there is none: the text names what
+    was looked for and the ways out.
+    """
+
+    method = "model/resolve"
+    result = ModelResolveResult
+
+    name: str | None = None
+    agent: str | None = None
+    conversation_id: str | None = None
 
 
 class AgentInfo(Value, frozen=True, kw_only=True):

@@ -11,6 +11,20 @@ from typing import Any
 from vaala_protocol.base import Value
 from vaala_protocol.content import Content
 from vaala_protocol.methods.base import Done, Notification, Request
+from vaala_protocol.methods.runtime import ClientEnvironment
+
+
+class ClientEnvironmentParams(Value, Request[Done], frozen=True, kw_only=True):
+    """Say what the client runs in, in place of what this connection told before.
+
+    Conversations have it from the next message on. ``bad_request`` for a client that is on another
+    machine than the server.
+    """
+
+    method = "client/environment"
+    result = Done
+
+    environment: ClientEnvironment
 
 
 class OfferedTool(Value, frozen=True, kw_only=True):

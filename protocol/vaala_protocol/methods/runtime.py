@@ -18,6 +18,8 @@ PROTOCOL_VERSION = "1.0"
 class ClientInfo(Value, frozen=True, kw_only=True):
     name: str
     version: str
+    library: str = ""
+    """The version of vaala's own client library; empty for every other client."""
 
 
 class ClientEnvironment(Value, frozen=True, kw_only=True):
@@ -43,8 +45,19 @@ class ServerInfo(Value, frozen=True, kw_only=True):
     """A client started it; it ends by itself when it is idle for long."""
 
 
+class WantedVariables(Value, frozen=True, kw_only=True):
+    """Variables that the configuration of the server names besides those that are always told."""
+
+    keys: tuple[str, ...] = ()
+    """For `ClientEnvironment.keys`."""
+    forward: tuple[str, ...] = ()
+    """For `ClientEnvironment.overlay`."""
+
+
 class InitializeResult(Value, frozen=True, kw_only=True):
     server: ServerInfo
+    wanted: WantedVariables = WantedVariables()
+    """What a client on the same machine tells by ``client/environment`` where it has any of it."""
     notices: tuple[str, ...] = ()
     """Lines for the person: an upgrade that waits, a configuration that cannot be loaded."""
 

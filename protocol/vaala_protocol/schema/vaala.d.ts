@@ -787,6 +787,8 @@ export type Done = Record<string, never>;
 export interface ClientInfo {
   name: string;
   version: string;
+  /** The version of vaala's own client library; empty for every other client. */
+  library?: string;
 }
 
 /** What a client on the same machine runs in; kept in the server's memory alone. */
@@ -811,8 +813,18 @@ export interface ServerInfo {
   autoStarted?: boolean;
 }
 
+/** Variables that the configuration of the server names besides those that are always told. */
+export interface WantedVariables {
+  /** For `ClientEnvironment.keys`. */
+  keys?: string[];
+  /** For `ClientEnvironment.overlay`. */
+  forward?: string[];
+}
+
 export interface InitializeResult {
   server: ServerInfo;
+  /** What a client on the same machine tells by `client/environment` where it has any of it. */
+  wanted?: WantedVariables;
   /** Lines for the person: an upgrade that waits, a configuration that cannot be loaded. */
   notices?: string[];
 }
@@ -1276,6 +1288,16 @@ export interface CommandKillParams extends CommandParams {
   signal?: "INT" | "TERM" | "KILL" | "HUP";
 }
 
+/**
+ * Say what the client runs in, in place of what this connection told before.
+ *
+ * Conversations have it from the next message on. `bad_request` for a client that is on another
+ * machine than the server.
+ */
+export interface ClientEnvironmentParams {
+  environment: ClientEnvironment;
+}
+
 /** A tool that the client runs; `parameters` is a JSON Schema of type object. */
 export interface OfferedTool {
   name: string;
@@ -1418,12 +1440,39 @@ export interface ModelListResult {
   reason?: string;
 }
 
-/** Return the models that are known, and the one that runs when none is named. */
+/**
+ * Return the models that are known, and the one that runs when none is named.
+ *
+ * What can be used, and what runs, is told for the keys that this client has.
+ */
 export type ModelListParams = Record<string, never>;
 
 /** Return a model by name. */
 export interface ModelGetParams {
   name: string;
+}
+
+export interface ModelResolveResult {
+  /** What chooses it: `provider/model`. */
+  model: string;
+  provider: string;
+  /** What has named it; `default`: nothing has. */
+  source: "name" | "conversation" | "agent" | "default";
+  /** One line that says why this one, and names it. */
+  reason: string;
+}
+
+/**
+ * Return the model that would run for this client, with the keys that it has.
+ *
+ * That is the one of this name; else of the conversation, in whose settings and agent it is looked
+ * for; else of the agent; else the default. `bad_request` when there is none: the text names what
+ * was looked for and the ways out.
+ */
+export interface ModelResolveParams {
+  name?: string | null;
+  agent?: string | null;
+  conversationId?: string | null;
 }
 
 export interface AgentInfo {
@@ -1601,14 +1650,33 @@ export interface Methods {
   "command/resize": { params: CommandResizeParams; result: Done };
   /** Signal a command, or end its whole tree (`KILL`: at once, `TERM`: after a grace). */
   "command/kill": { params: CommandKillParams; result: Done };
+  /**
+   * Say what the client runs in, in place of what this connection told before.
+   *
+   * Conversations have it from the next message on. `bad_request` for a client that is on another
+   * machine than the server.
+   */
+  "client/environment": { params: ClientEnvironmentParams; result: Done };
   /** Offer services for a conversation; an earlier offer of this connection for it is replaced. */
   "client/offer": { params: ClientOfferParams; result: ClientOfferResult };
   /** Take an offer back. */
   "client/withdraw": { params: ClientWithdrawParams; result: Done };
-  /** Return the models that are known, and the one that runs when none is named. */
+  /**
+   * Return the models that are known, and the one that runs when none is named.
+   *
+   * What can be used, and what runs, is told for the keys that this client has.
+   */
   "model/list": { params: ModelListParams; result: ModelListResult };
   /** Return a model by name. */
   "model/get": { params: ModelGetParams; result: ModelInfo };
+  /**
+   * Return the model that would run for this client, with the keys that it has.
+   *
+   * That is the one of this name; else of the conversation, in whose settings and agent it is looked
+   * for; else of the agent; else the default. `bad_request` when there is none: the text names what
+   * was looked for and the ways out.
+   */
+  "model/resolve": { params: ModelResolveParams; result: ModelResolveResult };
   /** Return the agents, without their instructions. */
   "agent/list": { params: AgentListParams; result: AgentListResult };
   /** Return an agent by name, with its instructions. */

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
@@ -21,6 +21,7 @@ ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
 STAGE_SECONDS_MAX = 900
 OTHER_PYTHONS = ("3.12", "3.13")
+FAILURES_SHOWN = 20
 
 
 @dataclass(frozen=True)
@@ -37,10 +38,15 @@ class Tests:
     passed: int = 0
     failed: int = 0
     skipped: int = 0
+    why: tuple[str, ...] = ()
+    """A line for each test that failed."""
 
     def __add__(self, other: Tests) -> Tests:
         return Tests(
-            self.passed + other.passed, self.failed + other.failed, self.skipped + other.skipped
+            self.passed + other.passed,
+            self.failed + other.failed,
+            self.skipped + other.skipped,
+            self.why + other.why,
         )
 
 
@@ -98,6 +104,8 @@ def _report(outcomes: list[Outcome], tests: Tests) -> int:
         print(f"{'ok' if outcome.ok else 'FAILED':7}{outcome.seconds:6.0f} s  {outcome.name}")
     print(f"{'':7}{sum(outcome.seconds for outcome in outcomes):6.0f} s  in all")
     failed = [outcome.name for outcome in outcomes if not outcome.ok]
+    for line in tests.why[:FAILURES_SHOWN]:
+        print(line)
     if failed:
         print(f"failed stages: {', '.join(failed)}")
     skipped = f", {tests.skipped} skipped (named above)" if tests.skipped else ""
@@ -133,15 +141,23 @@ def _pytest(python: Path) -> tuple[bool, Tests]:
 
 def _counts(report: Path) -> Tests:
     if not report.exists():
-        return Tests(failed=1)
-    suites = ElementTree.parse(report).getroot().iter("testsuite")
+        return Tests(failed=1, why=("pytest ended without a report",))
     total = Tests()
-    for suite in suites:
+    for suite in ElementTree.parse(report).getroot().iter("testsuite"):
         count = {name: int(suite.get(name, "0")) for name in
                  ("tests", "failures", "errors", "skipped")}  # fmt: skip
         failed = count["failures"] + count["errors"]
-        total += Tests(count["tests"] - failed - count["skipped"], failed, count["skipped"])
+        passed = count["tests"] - failed - count["skipped"]
+        total += Tests(passed, failed, count["skipped"], tuple(_failures(suite)))
     return total
+
+
+def _failures(suite: ElementTree.Element) -> Iterator[str]:
+    """Return a line for each test that failed: its name and what it said first."""
+    for case in suite.iter("testcase"):
+        for trouble in (*case.findall("failure"), *case.findall("error")):
+            said = trouble.get("message", "").partition("\n")[0]
+            yield f"{case.get('classname')}::{case.get('name')}: {said[:200]}"
 
 
 def _find(version: str) -> str | None:

@@ -11,10 +11,10 @@ from msgspec import Raw
 
 from vaala.discovery import (
     AUTHORIZATION_HEADER,
-    CHALLENGE_HEADER,
     PROOF_HEADER,
     WEBSOCKET_PATH,
     bearer,
+    client_proof,
     proof,
 )
 from vaala.discovery import limits as discovery_limits
@@ -92,9 +92,13 @@ def test_every_limit_is_told(row: str, bytes_or_count: float) -> None:
 def test_the_handshake_is_the_one_that_is_done() -> None:
     assert f"`{WEBSOCKET_PATH}`" in TEXT
     assert bearer("TOKEN") == "Bearer TOKEN"
-    for header in (AUTHORIZATION_HEADER, CHALLENGE_HEADER, PROOF_HEADER):
+    for header in (AUTHORIZATION_HEADER, PROOF_HEADER):
         assert header in TEXT.lower()
-    assert proof("q1w2e3", "Zm9vYmFy") in TEXT
+    scheme, challenge, shown = client_proof("q1w2e3", "Zm9vYmFy").replace(".", " ").split()
+    assert f"{scheme} CHALLENGE.PROOF" in TEXT
+    assert challenge == "Zm9vYmFy"
+    assert f"the client's proof is `{shown}`" in WORDS
+    assert f"the server's `{proof('q1w2e3', challenge)}`" in WORDS
 
 
 def test_the_examples_are_a_conversation_that_two_peers_can_have() -> None:

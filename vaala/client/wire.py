@@ -20,10 +20,9 @@ from vaala.client.address import Address, Tcp, open_stream
 from vaala.client.errors import CannotConnect
 from vaala.discovery import (
     AUTHORIZATION_HEADER,
-    CHALLENGE_HEADER,
     PROOF_HEADER,
     WEBSOCKET_PATH,
-    bearer,
+    client_proof,
     is_proof,
     new_challenge,
 )
@@ -121,8 +120,9 @@ async def open_wire(
 ) -> AsyncGenerator[WebSocketWire]:
     """Connect to a server and make sure that it knows the token, as its record says.
 
-    Nothing but the upgrade is sent before that. Raises `CannotConnect`, within `limits.CONNECT_S`
-    and ``handshake_s``. When the block is left the connection is closed, within `limits.CLOSE_S`.
+    Nothing but the upgrade is sent before that, and the token itself never. Raises
+    `CannotConnect`, within `limits.CONNECT_S` and ``handshake_s``. When the block is left the
+    connection is closed, within `limits.CLOSE_S`.
     What trio-websocket's reader stumbles over ends the connection and nothing else.
     """
     stream = _Watched(await _connected(address))
@@ -164,10 +164,7 @@ async def _upgraded(
     nursery: trio.Nursery, stream: _Watched, address: Address, token: str, handshake_s: float
 ) -> WebSocketConnection:
     challenge = new_challenge()
-    headers = [
-        (AUTHORIZATION_HEADER.encode(), bearer(token).encode()),
-        (CHALLENGE_HEADER.encode(), challenge.encode()),
-    ]
+    headers = [(AUTHORIZATION_HEADER.encode(), client_proof(token, challenge).encode())]
     connection: WebSocketConnection | None = None
     with trio.move_on_after(handshake_s) as scope:
         async with trio.open_nursery() as waiting:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from vaala.discovery.handshake import (
     AUTHORIZATION_HEADER,
-    CHALLENGE_HEADER,
     PROOF_HEADER,
     WEBSOCKET_PATH,
     bearer,
+    challenge_of,
+    client_proof,
     is_bearer,
+    is_client_proof,
     is_proof,
     new_challenge,
     new_token,
@@ -30,7 +32,6 @@ from vaala.discovery.record import (
 
 __all__ = [
     "AUTHORIZATION_HEADER",
-    "CHALLENGE_HEADER",
     "PROOF_HEADER",
     "WEBSOCKET_PATH",
     "Failed",
@@ -40,7 +41,10 @@ __all__ = [
     "Report",
     "ServerRecord",
     "bearer",
+    "challenge_of",
+    "client_proof",
     "is_bearer",
+    "is_client_proof",
     "is_owned",
     "is_proof",
     "new_challenge",

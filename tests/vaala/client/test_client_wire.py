@@ -16,7 +16,7 @@ from tests.vaala.server.api.serving import server
 from vaala.client.address import Tcp, Unix, parse_address
 from vaala.client.errors import CannotConnect
 from vaala.client.wire import WireClosed, open_wire
-from vaala.discovery import CHALLENGE_HEADER, PROOF_HEADER, proof
+from vaala.discovery import AUTHORIZATION_HEADER, PROOF_HEADER, challenge_of, proof
 
 Handler = Callable[[trio.SocketStream], Any]
 
@@ -70,14 +70,37 @@ async def test_a_stranger_that_talks_otherwise_is_told_apart(said: bytes) -> Non
         assert str(address) in await _reason(address)
 
 
-@pytest.mark.parametrize("answer", ["", "00", "own"])
-async def test_a_websocket_without_the_right_proof_hears_nothing(answer: str) -> None:
-    heard: list[str | bytes] = []
+def _with_its_own_token(challenge: str, given: str) -> str:
+    return proof("another token", challenge)
+
+
+def _from_what_it_was_given(challenge: str, given: str) -> str:
+    return proof(given.removeprefix("Bearer ").removeprefix("Vaala "), challenge)
+
+
+def _what_it_was_given(challenge: str, given: str) -> str:
+    return given.rpartition(".")[2]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        lambda challenge, given: "",
+        lambda challenge, given: "00",
+        _with_its_own_token,
+        _from_what_it_was_given,
+        _what_it_was_given,
+    ],
+)
+async def test_a_websocket_without_the_right_proof_hears_nothing(
+    answer: Callable[[str, str], str],
+) -> None:
+    heard: list[Any] = []
 
     async def accept(request: WebSocketRequest) -> None:
-        headers = dict(request.headers)
-        challenge = headers[CHALLENGE_HEADER.encode()].decode()
-        value = proof("another token", challenge) if answer == "own" else answer
+        heard.append(request.headers)
+        given = dict(request.headers)[AUTHORIZATION_HEADER.encode()].decode()
+        value = answer(challenge_of(given) or "", given)
         more = [(PROOF_HEADER.encode(), value.encode())] if value else []
         connection = await request.accept(extra_headers=more)
         with suppress(Exception):
@@ -85,10 +108,11 @@ async def test_a_websocket_without_the_right_proof_hears_nothing(answer: str) ->
 
     async with trio.open_nursery() as nursery:
         door = await nursery.start(serve_websocket, accept, "127.0.0.1", 0, None)
-        reason = await _reason(Tcp("127.0.0.1", door.port))
+        reason = await _reason(Tcp("127.0.0.1", door.port), "s3cret")
         assert "does not know the token" in reason
         nursery.cancel_scope.cancel()
-    assert heard == []
+    assert len(heard) == 1
+    assert "s3cret" not in str(heard)
 
 
 async def test_a_server_with_another_token_refuses_us() -> None:

@@ -10,7 +10,10 @@ from vaala.discovery import (
     Failed,
     Ready,
     bearer,
+    challenge_of,
+    client_proof,
     is_bearer,
+    is_client_proof,
     is_proof,
     limits,
     new_challenge,
@@ -31,16 +34,36 @@ def test_only_the_token_proves_and_only_for_its_challenge() -> None:
     assert not is_proof("\xe9", token, challenge)
 
 
+def test_a_client_proves_itself_for_its_challenge_alone() -> None:
+    token, challenge = new_token(), new_challenge()
+    shown = client_proof(token, challenge)
+    assert is_client_proof(shown, token)
+    assert challenge_of(shown) == challenge
+    assert not is_client_proof(shown, new_token())
+    assert not is_client_proof(shown.replace(challenge, new_challenge()), token)
+    for wrong in ("", bearer(token), f"Vaala {challenge}.", f"Vaala {challenge}.\xe9"):
+        assert not is_client_proof(wrong, token)
+
+
+def test_no_side_can_show_what_the_other_one_did() -> None:
+    token, challenge = new_token(), new_challenge()
+    theirs = client_proof(token, challenge).rpartition(".")[2]
+    assert not is_proof(theirs, token, challenge)
+    assert not is_client_proof(f"Vaala {challenge}.{proof(token, challenge)}", token)
+
+
 def test_a_proof_does_not_tell_the_token() -> None:
     token = new_token()
-    assert token not in proof(token, "c")
+    assert token not in proof(token, "c") + client_proof(token, "c")
 
 
-def test_a_challenge_has_a_bound() -> None:
-    longest = "c" * limits.CHALLENGE_CHARACTERS_MAX
-    assert proof("t", longest)
-    with pytest.raises(ValueError, match="257 characters"):
-        proof("t", longest + "c")
+@pytest.mark.parametrize("length", [0, limits.CHALLENGE_CHARACTERS_MAX + 1])
+def test_a_challenge_has_a_bound(length: int) -> None:
+    assert proof("t", "c" * limits.CHALLENGE_CHARACTERS_MAX)
+    with pytest.raises(ValueError, match=f"not {length}"):
+        proof("t", "c" * length)
+    with pytest.raises(ValueError, match=f"not {length}"):
+        is_client_proof(f"Vaala {'c' * length}.00", "t")
 
 
 def test_the_header_holds_the_token() -> None:

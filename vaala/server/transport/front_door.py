@@ -94,8 +94,7 @@ class FrontDoor:
 
     async def _answer_upgrade(self, stream: ClientStream, head: Head, peer: PeerInfo) -> None:
         check_upgrade(head)
-        self._guard.check_token(head, peer.address)
-        headers = self._guard.prove(head)
+        headers = self._guard.prove(head, peer.address)
         self._strangers.pop(stream, None)
         # Not at the top: it takes as long to import as trio itself, and a start should be short.
         from vaala.server.transport.websocket import serve_websocket

@@ -16,9 +16,10 @@ import trio
 
 from vaala.discovery import (
     AUTHORIZATION_HEADER,
-    CHALLENGE_HEADER,
     PROOF_HEADER,
+    challenge_of,
     is_bearer,
+    is_client_proof,
     proof,
 )
 from vaala.server.transport import limits
@@ -92,29 +93,36 @@ class Guard:
 
         Takes the same time however much of a token is right; locks nobody out (H7-5).
         """
+        if not is_bearer(head.header(AUTHORIZATION_HEADER), self._token):
+            raise self._unknown(head, peer)
+
+    def prove(self, head: Head, peer: str) -> list[tuple[bytes, bytes]]:
+        """Return the headers that show the client of an upgrade that this server knows the token.
+
+        Empty for a client that has told the token: from then on anybody could show it. Raises
+        `Refusal` for one that knows no token, in the same time for all of these (H7-5).
+        """
         given = head.header(AUTHORIZATION_HEADER)
-        if is_bearer(given, self._token):
-            return
+        challenge = challenge_of(given)
+        if challenge is None:
+            self.check_token(head, peer)
+            return []
+        try:
+            known = is_client_proof(given, self._token)
+        except ValueError as error:
+            raise Refusal(400, f"{AUTHORIZATION_HEADER}: {error}") from None
+        if not known:
+            raise self._unknown(head, peer)
+        return [(PROOF_HEADER.encode(), proof(self._token, challenge).encode())]
+
+    def _unknown(self, head: Head, peer: str) -> Refusal:
+        given = head.header(AUTHORIZATION_HEADER)
         self._alarm.ring("a wrong token" if given else "no token", peer)
         what = "this is not the token of the server that runs now" if given else "a token is needed"
-        raise Refusal(
+        return Refusal(
             401, f"{what}: send Authorization: Bearer TOKEN with the token of the file "
             "runtime-server.yaml, which is made anew at each start", _CHALLENGE,
         )  # fmt: skip
-
-    def prove(self, head: Head) -> list[tuple[bytes, bytes]]:
-        """Return the headers that show the client that this server knows the token.
-
-        Empty when the client does not ask for that; raises `Refusal` for a challenge too long.
-        """
-        challenge = head.header(CHALLENGE_HEADER)
-        if not challenge:
-            return []
-        try:
-            shown = proof(self._token, challenge)
-        except ValueError as error:
-            raise Refusal(400, f"{CHALLENGE_HEADER}: {error}") from None
-        return [(PROOF_HEADER.encode(), shown.encode())]
 
     def _names_token(self, head: Head) -> bool:
         if self._token in head.query or self._token in head.path:

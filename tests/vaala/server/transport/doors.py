@@ -97,9 +97,13 @@ class Door:
 
     @asynccontextmanager
     async def websocket(
-        self, headers: Sequence[tuple[bytes, bytes]] = (), **options: Any
+        self,
+        headers: Sequence[tuple[bytes, bytes]] = (),
+        *,
+        authorization: str = f"Bearer {TOKEN}",
+        **options: Any,
     ) -> AsyncGenerator[WebSocketConnection]:
-        with_token = [(b"Authorization", bearer(TOKEN).encode()), *headers]
+        with_token = [(b"Authorization", authorization.encode()), *headers]
         # Not open_websocket_url: it leaves the socket open when the server closes.
         async with await self.connect() as stream, trio.open_nursery() as nursery:
             client = await wrap_client_stream(

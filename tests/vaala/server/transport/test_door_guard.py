@@ -9,7 +9,7 @@ import pytest
 import trio
 
 from tests.vaala.server.transport.doors import TOKEN, ask_on, open_door, read_all, upgrade
-from vaala.discovery import is_proof, new_challenge
+from vaala.discovery import PROOF_HEADER, client_proof, is_proof, new_challenge
 from vaala.server.transport.guard import Alarm, hosts_of
 
 EVIL = "https://evil.example"
@@ -133,19 +133,39 @@ async def test_a_burst_is_counted_when_the_next_one_is_told(
     ]
 
 
-async def test_a_client_can_make_sure_of_the_server() -> None:
+async def test_a_client_can_make_sure_of_the_server_without_the_token() -> None:
     challenge = new_challenge()
-    async with (
-        open_door() as door,
-        door.websocket([(b"Vaala-Challenge", challenge.encode())]) as client,
-    ):
-        shown = dict(client.handshake_headers)[b"vaala-proof"].decode()
-        assert is_proof(shown, TOKEN, challenge)
+    shown = client_proof(TOKEN, challenge)
+    async with open_door() as door, door.websocket(authorization=shown) as client:
+        answered = dict(client.handshake_headers)[PROOF_HEADER.encode()].decode()
+        assert is_proof(answered, TOKEN, challenge)
+        await client.send_message("hello")
+        assert await client.get_message() == "hello"
+
+
+async def test_a_server_proves_nothing_to_those_it_does_not_know() -> None:
+    challenge = new_challenge()
+    async with open_door() as door:
+        for shown in (client_proof("wrong", challenge), f"Vaala {challenge}.", "Vaala .00"):
+            answer = await door.upgrade(f"Authorization: {shown}", token="")
+            assert answer.startswith(b"HTTP/1.1 40")
+            assert PROOF_HEADER.encode() not in answer.lower()
+
+
+async def test_the_token_gets_no_proof_for_anybody_could_make_it_then() -> None:
+    async with open_door() as door, door.websocket() as client:
+        assert PROOF_HEADER.encode() not in dict(client.handshake_headers)
+
+
+async def test_a_proof_is_for_websockets_alone() -> None:
+    shown = client_proof(TOKEN, new_challenge())
+    async with open_door() as door:
+        assert (await door.ask("/api/v1/models", authorization=shown)).status == 401
 
 
 async def test_a_challenge_that_is_too_long_is_refused() -> None:
     async with open_door() as door:
-        answer = await door.upgrade(f"Vaala-Challenge: {'x' * 1_000}")
+        answer = await door.upgrade(f"Authorization: Vaala {'x' * 1_000}.00", token="")
         assert answer.startswith(b"HTTP/1.1 400 ")
 
 

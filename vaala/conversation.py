@@ -78,7 +78,7 @@ class Conversation(Actor):
         self.sessions: dict[str, Session] = {}
         self.services = Services(lambda: self.definitions.tools.names)
         """What clients offer to do for it."""
-        self.environment = Environment()
+        self.environment = Environment(withheld=lambda: outside.definitions.withheld)
         """Of the client that spoke last."""
         self.used_at = trio.current_time()
         self._outside = outside

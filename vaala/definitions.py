@@ -36,6 +36,8 @@ class Definitions(Struct, frozen=True):
     gate: PermissionGate
     instance: str
     """Names this run of the runtime."""
+    withheld: tuple[str, ...] = ()
+    """Variables that no command may see, besides the keys that are always known."""
     observer: Observer = Observer()
     """Is told what turns, model calls, tool calls and appends there are."""
     rng: Callable[[], Random] = Random

@@ -83,7 +83,7 @@ async def open_runtime(
         if store is None:
             store = await stack.enter_async_context(open_memory_store())
         if executors is None:
-            local = LocalExecutor(strip=KEY_VARIABLES)
+            local = LocalExecutor(strip=lambda: KEY_VARIABLES)
             executors = {"local": await stack.enter_async_context(local)}
         own = [one if isinstance(one, Tool) else function_tool(one) for one in tools]
         definitions = Definitions(

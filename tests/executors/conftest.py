@@ -16,7 +16,7 @@ from vaala_executors.local import LocalExecutor
 async def executor(request: pytest.FixtureRequest) -> AsyncIterator[Executor]:
     assert request.param == "local"
     environ = {**os.environ, "TEST_PROVIDER_KEY": "secret"}
-    async with LocalExecutor(environ=environ, strip=["TEST_PROVIDER_KEY"]) as opened:
+    async with LocalExecutor(environ=environ, strip=lambda: ["TEST_PROVIDER_KEY"]) as opened:
         yield opened
 
 

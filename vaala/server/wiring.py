@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 
+from msgspec.structs import replace
+
 from vaala.config import Config
 from vaala.config.keeper import Keeper
 from vaala.dao.store import Store
@@ -27,7 +29,7 @@ async def open_user_runtime(
     """
     async with (
         open_observer(keeper.config.telemetry, environ) as observer,
-        LocalExecutor(strip=secret_variables(keeper.config)) as executor,
+        LocalExecutor(strip=lambda: secret_variables(keeper.config)) as executor,
         open_runtime(
             storage=store,
             models=keeper.model_set,
@@ -40,11 +42,16 @@ async def open_user_runtime(
         async for _ in executor.left_over():
             pass  # ending it is all there is to do
 
+        def follow() -> None:
+            definitions = keeper.definitions(runtime.definitions)
+            runtime.redefine(replace(definitions, withheld=secret_variables(keeper.config)))
+
         def adopt() -> None:
             if not keeper.problems:
-                runtime.redefine(keeper.definitions(runtime.definitions))
+                follow()
             runtime.hub.config_changed(keeper.generation, keeper.problems)
 
+        follow()
         with keeper.watch(adopt):
             yield runtime
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from types import TracebackType
 
@@ -21,8 +21,9 @@ from vaala_executors.workspace import Executor, Workspace
 class LocalExecutor(Executor):
     """Own it with ``async with``: leaving ends every command and the supervisor they run under.
 
-    ``environ`` is what commands inherit, by default this process's environment; names in
-    ``strip`` (keys of model providers) are taken out of it. ``shell`` is what a shell command is
+    ``environ`` is what commands inherit, by default this process's environment. ``strip`` tells
+    the names (keys of model providers) that are taken out of it; it is asked at each start of a
+    command, so that what a configuration names later counts. ``shell`` is what a shell command is
     appended to: bash where there is one, since models write for it, else sh.
     """
 
@@ -30,7 +31,7 @@ class LocalExecutor(Executor):
         self,
         *,
         environ: Mapping[str, str] | None = None,
-        strip: Iterable[str] = (),
+        strip: Callable[[], Iterable[str]] = tuple,
         shell: Sequence[str] | None = None,
         name: str = "local",
     ) -> None:

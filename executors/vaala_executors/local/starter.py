@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import socket
-from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from itertools import count
 from termios import tcsetwinsize
@@ -29,11 +29,12 @@ class Starter:
     def __init__(
         self,
         environ: Mapping[str, str],
-        strip: Iterable[str],
+        strip: Callable[[], Iterable[str]],
         shell: Sequence[str],
         limiter: trio.CapacityLimiter,
     ) -> None:
-        self._base = base_environment(environ, strip)
+        self._environ = environ
+        self._strip = strip
         self._shell = tuple(shell)
         self._limiter = limiter
         self._runtime = runtime_marker()
@@ -53,7 +54,8 @@ class Starter:
         that does not answer has no deadline of its own.
         """
         argv = self._argv(command)
-        environ = command_environment(self._base, command.env, directory=directory, pty=command.pty)
+        base = base_environment(self._environ, self._strip())
+        environ = command_environment(base, command.env, directory=directory, pty=command.pty)
         marker = f"{self._runtime}.{next(self._numbers)}"
         request = _request(argv, directory, environ | {NAME: marker}, command)
         process = await self._run(request, command, marker)

@@ -151,7 +151,7 @@ async def test_no_command_sees_a_key(
     server = {**os.environ, "OPENAI_API_KEY": "sk-server", "ACME_KEY": "acme-server"}
     withheld = (*KEY_VARIABLES, "ACME_KEY")
     async with (
-        LocalExecutor(environ=server, strip=withheld) as executor,
+        LocalExecutor(environ=server, strip=lambda: withheld) as executor,
         executor.open_workspace(str(tmp_path)) as inner,
     ):
         desk = Desk(tmp_path, inner, nursery, environment=Environment(withheld=lambda: withheld))

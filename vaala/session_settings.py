@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from vaala.changes import item_change, settings_change
@@ -34,10 +35,13 @@ async def configure(session: Session, settings: Settings) -> Settings:
     return new
 
 
-async def options_of(session: Session) -> tuple[SettingOption, ...]:
+async def options_of(
+    session: Session, keys: Mapping[str, str] | None = None
+) -> tuple[SettingOption, ...]:
     """Return what can be set, with what is in force now.
 
     The model in force is looked for like a turn does it, which may ask a server on this machine.
+    ``keys`` are variables of providers; None: those of the client that the session works for.
     """
     from vaala_protocol.methods.session import SettingChoice, SettingOption
 
@@ -45,7 +49,8 @@ async def options_of(session: Session) -> tuple[SettingOption, ...]:
     settings = session.state.head.settings
     if session.info.agent in definitions.agents:
         settings = settings.over(definitions.agent(session.info.agent).settings)
-    model = await _model(definitions.models, settings.model)
+    keys = session.around.environment.keys if keys is None else keys
+    model = await _model(definitions.models, settings.model, keys)
     names = list(definitions.models.names)
     if model is not None and model not in names:
         names.append(model)
@@ -68,10 +73,10 @@ async def options_of(session: Session) -> tuple[SettingOption, ...]:
     )  # fmt: skip
 
 
-async def _model(models: Models, name: str | None) -> str | None:
+async def _model(models: Models, name: str | None, keys: Mapping[str, str]) -> str | None:
     """Return the name of the model in force; what was asked for when there is no such model."""
     try:
-        model, _ = await models.resolve(name)
+        model, _ = await models.resolve_with(name, keys)
     except Refused:
         return name
     return model.name

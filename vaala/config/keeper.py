@@ -21,11 +21,13 @@ from vaala.config.errors import ConfigError, Problem
 from vaala.config.load import FILES, load_config
 from vaala.config.model_list import list_models
 from vaala.definitions import Definitions
+from vaala.discovery.environment import KEY_ORDER, OVERLAY_VARIABLES
+from vaala.models.base import Model, ModelUnreachable
 from vaala.models.http import Http, open_http
 from vaala.models.set import ModelSet, models_over
 from vaala_protocol.errors import BadRequest
 from vaala_protocol.methods.catalog import ConfigFileInfo, ConfigListResult, ModelListResult
-from vaala_protocol.methods.runtime import ConfigProblem, ReloadResult
+from vaala_protocol.methods.runtime import ConfigProblem, ReloadResult, WantedVariables
 
 
 @asynccontextmanager
@@ -80,6 +82,14 @@ class Keeper:
     def definitions(self, before: Definitions) -> Definitions:
         """Return ``before`` with the agents and models that are in force."""
         return msgspec.structs.replace(before, agents=self.config.agents, models=self.model_set)
+
+    @property
+    def wanted(self) -> WantedVariables:
+        """Variables of clients that the configuration names, besides those always told."""
+        return WantedVariables(
+            keys=_without(self.config.key_variables, KEY_ORDER),
+            forward=_without(self.config.forward, OVERLAY_VARIABLES),
+        )
 
     @contextmanager
     def watch(self, changed: Callable[[], None]) -> Generator[None]:
@@ -157,13 +167,36 @@ class Keeper:
             problems=self.problems,
         )
 
-    async def models(self) -> ModelListResult:
-        """Return the models that are known, and the one that runs when none is named."""
-        return await list_models(self.config, self.model_set, self._environ)
+    async def models(self, keys: Mapping[str, str]) -> ModelListResult:
+        """Return the models that are known, and the one that runs when none is named.
+
+        ``keys`` are variables of providers that the client has.
+        """
+        return await list_models(self.config, self.model_set, self._environ, keys)
+
+    async def model(self, name: str | None, keys: Mapping[str, str]) -> tuple[Model, str]:
+        """Return the model of a name, or the default, and one line that says why that one.
+
+        Raises `BadRequest` that names what was looked for, where a wrong default stands, and the
+        ways out.
+        """
+        try:
+            return await self.model_set.resolve_with(name, keys)
+        except ModelUnreachable:
+            raise
+        except BadRequest as error:
+            if name is not None or self.config.default_model is None:
+                raise
+            place = self.config.directory / "models.yaml"
+            raise BadRequest(f"{place}: default: {error}") from error
 
     def _tell(self) -> None:
         for changed in list(self._watchers):
             changed()
+
+
+def _without(names: Sequence[str], told: Sequence[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for name in names if name not in told))
 
 
 def _there(directory: Path) -> frozenset[str]:

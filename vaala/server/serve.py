@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from functools import partial
 from pathlib import Path
@@ -40,6 +40,7 @@ from vaala.server.transport.listening import Listening, listen
 from vaala.server.wire import PeerInfo, Wire
 from vaala.server.wiring import open_user_runtime
 from vaala.telemetry.logs import Logs, open_logs
+from vaala.telemetry.redact import Redactor, secrets_of
 from vaala.tools.builtin import builtin_tools
 from vaala.version import VERSION
 from vaala_protocol.methods.runtime import PROTOCOL_VERSION, ServerInfo
@@ -67,8 +68,11 @@ async def serve(
     `StoreLocked`, and then leaves nothing behind. Cancel: ends the same way.
     """
     token = new_token()
-    with open_logs(state_directory(environ) / "vaala.log") as logs, stop.start():
-        logs.redactor.know([Secret(token)])
+    redactor = Redactor([Secret(token), *secrets_of(environ)])
+    with (
+        open_logs(state_directory(environ) / "vaala.log", redactor=redactor) as logs,
+        stop.start(),
+    ):
         async with (
             _open_data(settings.data) as store,
             open_keeper(config_directory(environ), environ, tools=builtin_tools().names) as keeper,
@@ -85,7 +89,7 @@ async def serve(
                 fall_back=not fixed,
             ) as listening:
                 record = _record(settings, store, token, listening)
-                server = Server(settings, keeper, runtime, record, stop)
+                server = Server(settings, keeper, runtime, record, stop, redactor.learn)
                 with (
                     keeper.watch(partial(_heed_configuration, logs, keeper)),
                     runtime.definitions.observer.gauges(server.gauges),
@@ -109,7 +113,9 @@ class Server:
         runtime: Runtime,
         record: ServerRecord,
         stop: Stop,
+        learn: Callable[[Iterable[Secret]], None],
     ) -> None:
+        """``learn`` is told the secrets of clients."""
         self._settings = settings
         self._wanted: ServerSettings = keeper.config.server
         self._runtime = runtime
@@ -125,7 +131,7 @@ class Server:
             auto_started=settings.auto_started,
         )
         address = record.addresses[0] if record.addresses else ""
-        self._api = Api(runtime, keeper, info, address=address, shutdown=stop.ask)
+        self._api = Api(runtime, keeper, info, address=address, shutdown=stop.ask, learn=learn)
 
     @property
     def gauges(self) -> dict[Gauge, Callable[[], int]]:

@@ -11,6 +11,8 @@ LOG_TEXT_CHARS_MAX = 16 * 1024
 LOG_TRACEBACK_CHARS_MAX = 64 * 1024
 LOG_CLOSING_S = 2.0
 """How long the end of a program waits for a disk that does not take its last records."""
+SECRETS_KNOWN_MAX = 1_000
+"""Secrets that are looked for in each text of a log, of the program's own and of others each."""
 
 EXPORT_S = 4.0
 """How long one export of traces or metrics may take."""

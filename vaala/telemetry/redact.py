@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from vaala.models.secret import Secret, scrub
+from vaala.telemetry.limits import SECRETS_KNOWN_MAX
 
 _MARK = "***"
 _NAMED = re.compile(
@@ -39,16 +40,32 @@ class Redactor:
     """Knows the secrets of a program. May be asked from any thread."""
 
     def __init__(self, secrets: Iterable[Secret] = ()) -> None:
-        self._secrets = frozenset(secrets)
+        self._given = frozenset(secrets)
+        self._known: tuple[Secret, ...] = ()
+        self._learned: tuple[Secret, ...] = ()
 
     def know(self, secrets: Iterable[Secret]) -> None:
-        """Take out these as well, from now on and for good: an old key may still work."""
-        self._secrets = self._secrets | frozenset(secrets)
+        """Take out these of the program's own as well, and for good: an old key may still work.
+
+        When there are more than `SECRETS_KNOWN_MAX` the oldest are forgotten.
+        """
+        self._known = _newest(self._known, secrets)
+
+    def learn(self, secrets: Iterable[Secret]) -> None:
+        """Like `know`, for those of others: however many these are, the own ones stay known."""
+        self._learned = _newest(self._learned, secrets)
 
     def redact(self, text: str) -> str:
         """Return ``text`` with stars in place of secrets."""
-        text = scrub(text, self._secrets)
+        text = scrub(text, (*self._given, *self._known, *self._learned))
         text = _COOKIE.sub(rf"\1{_MARK}", text)
         text = _NAMED.sub(rf"\g<head>{_MARK}", text)
         text = _SCHEME.sub(rf"\1 {_MARK}", text)
         return _USER_IN_URL.sub(_MARK, text)
+
+
+def _newest(before: tuple[Secret, ...], more: Iterable[Secret]) -> tuple[Secret, ...]:
+    """Return both, each secret once; what came last stands last, and the first fall out."""
+    newest = dict.fromkeys(more)
+    older = (secret for secret in before if secret not in newest)
+    return (*older, *newest)[-SECRETS_KNOWN_MAX:]

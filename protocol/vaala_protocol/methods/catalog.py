@@ -63,8 +63,8 @@ class ModelResolveParams(Value, Request[ModelResolveResult], frozen=True, kw_onl
     """Return the model that would run for this client, with the keys that it has.
 
     That is the one of this name; else of the conversation, in whose settings and agent it is looked
-    for; else of the agent; else the default. ``bad_request`` when there is none: the text names what
-    was looked for and the ways out.
+    for; else of the agent; else the default. ``bad_request`` when there is none: the text names
+    what was looked for and the ways out.
     """
 
     method = "model/resolve"

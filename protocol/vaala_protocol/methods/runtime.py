@@ -32,6 +32,10 @@ class ClientEnvironment(Value, frozen=True, kw_only=True):
     overlay: dict[str, str | None] = {}
     """Variables for local commands, such as PATH; None: not set."""
 
+    def __repr__(self) -> str:
+        """Tell the directory alone: a log or a traceback must not show keys."""
+        return f"{type(self).__name__}(directory={self.directory!r})"
+
 
 class ServerInfo(Value, frozen=True, kw_only=True):
     version: str

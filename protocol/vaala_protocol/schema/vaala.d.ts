@@ -1466,8 +1466,8 @@ export interface ModelResolveResult {
  * Return the model that would run for this client, with the keys that it has.
  *
  * That is the one of this name; else of the conversation, in whose settings and agent it is looked
- * for; else of the agent; else the default. `bad_request` when there is none: the text names what
- * was looked for and the ways out.
+ * for; else of the agent; else the default. `bad_request` when there is none: the text names
+ * what was looked for and the ways out.
  */
 export interface ModelResolveParams {
   name?: string | null;
@@ -1673,8 +1673,8 @@ export interface Methods {
    * Return the model that would run for this client, with the keys that it has.
    *
    * That is the one of this name; else of the conversation, in whose settings and agent it is looked
-   * for; else of the agent; else the default. `bad_request` when there is none: the text names what
-   * was looked for and the ways out.
+   * for; else of the agent; else the default. `bad_request` when there is none: the text names
+   * what was looked for and the ways out.
    */
   "model/resolve": { params: ModelResolveParams; result: ModelResolveResult };
   /** Return the agents, without their instructions. */

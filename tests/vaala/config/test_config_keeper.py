@@ -214,7 +214,7 @@ async def test_models_are_listed_with_where_they_come_from(tmp_path: Path) -> No
         "b:\n  base_url: http://127.0.0.1:1/v1\n  models: [n]\n  windows: {n: 1000}\n",
     )
     async with open_keeper(tmp_path, {"OPENROUTER_API_KEY": "k"}) as keeper:
-        listed = await keeper.models()
+        listed = await keeper.models({})
     found = {one.name: one for one in listed.models}
     assert list(found)[:2] == ["a/m", "b/n"]
     assert (found["a/m"].usable, found["a/m"].reason) == (
@@ -231,6 +231,6 @@ async def test_models_are_listed_with_where_they_come_from(tmp_path: Path) -> No
 async def test_no_model_is_told_with_the_ways_out(tmp_path: Path) -> None:
     _write(tmp_path, models="default: gone/m\n")
     async with open_keeper(tmp_path, {}) as keeper:
-        listed = await keeper.models()
+        listed = await keeper.models({})
     assert listed.default is None
     assert "no model is called 'gone/m'" in listed.reason

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
+from vaala.models.secret import Secret
 from vaala.runtime import Runtime
 from vaala.server.api.keeper import ConfigKeeper
 from vaala.server.clients import Clients
@@ -21,13 +22,16 @@ class Api:
         *,
         address: str,
         shutdown: Callable[[str], None],
+        learn: Callable[[Iterable[Secret]], None],
     ) -> None:
-        """``shutdown(reason)`` begins the end of the server and returns at once."""
+        """``shutdown(reason)`` begins the end of the server and returns at once. ``learn`` is told
+        the secrets of clients, so that no log shows them."""
         self.runtime = runtime
         self.config = config
         self.server = server
         self.address = address
         self.shutdown = shutdown
+        self.learn = learn
         self.clients = Clients()
         self.notices: tuple[str, ...] = ()
         """Lines for the person at each client that connects, such as an upgrade that waits."""

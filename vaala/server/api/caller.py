@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from msgspec import Struct
 
+from vaala.discovery.environment import KEY_ORDER, KEY_VARIABLES
+from vaala.models.secret import Secret
 from vaala.server.api.api import Api
 from vaala.server.api.offers import Offers
+from vaala.server.api.surroundings import environment_given
 from vaala.server.api.watches import Watches
 from vaala.server.wire import PeerInfo
 from vaala_protocol.base import Value
 from vaala_protocol.methods.runtime import ClientEnvironment, ClientInfo
+
+_URLS = frozenset(KEY_ORDER) - frozenset(KEY_VARIABLES)
+"""Variables of providers that hold no secret."""
 
 
 class Caller:
@@ -32,6 +38,21 @@ class Caller:
     @property
     def name(self) -> str:
         return self.client.name if self.client is not None else ""
+
+    @property
+    def keys(self) -> Mapping[str, str]:
+        """Variables of providers that this client has told."""
+        return {} if self.environment is None else self.environment.keys
+
+    def runs_in(self, given: ClientEnvironment) -> None:
+        """Take an environment in place of what the client told before.
+
+        Raises `BadRequest` for one that cannot be taken. No log shows its keys from now on.
+        """
+        self.environment = environment_given(self.peer, given)
+        self.api.learn(
+            Secret(value) for name, value in self.environment.keys.items() if name not in _URLS
+        )
 
     async def prepare(self, conversation_id: str) -> None:
         """Let a conversation know what its next turn has of this client: what the client offers,

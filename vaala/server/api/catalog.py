@@ -3,26 +3,87 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TypeVar
+from types import MappingProxyType
+from typing import Final, Literal, TypeAlias, TypeVar
 
 from vaala.agent.definition import AgentDefinition
+from vaala.models.base import ModelUnreachable
 from vaala.server.api.api import Api
 from vaala.server.api.caller import Caller
-from vaala.server.api.method import Method, config_lane, method, view
-from vaala_protocol.errors import NotFound
+from vaala.server.api.method import Method, config_lane, method, no_lane, view
+from vaala_protocol.errors import BadRequest, NotFound
 from vaala_protocol.methods import catalog as wire
 from vaala_protocol.methods.runtime import ReloadResult
 
 T = TypeVar("T")
+Source: TypeAlias = Literal["name", "conversation", "agent", "default"]
+
+NO_KEYS: Final[Mapping[str, str]] = MappingProxyType({})
 
 
-async def model_list(api: Api, params: wire.ModelListParams) -> wire.ModelListResult:
-    return await api.config.models()
+async def model_list(
+    api: Api, params: wire.ModelListParams, keys: Mapping[str, str] = NO_KEYS
+) -> wire.ModelListResult:
+    return await api.config.models(keys)
 
 
-async def model_get(api: Api, params: wire.ModelGetParams) -> wire.ModelInfo:
-    models = {model.name: model for model in (await api.config.models()).models}
+async def model_get(
+    api: Api, params: wire.ModelGetParams, keys: Mapping[str, str] = NO_KEYS
+) -> wire.ModelInfo:
+    models = {model.name: model for model in (await api.config.models(keys)).models}
     return _named(models, "model", params.name)
+
+
+async def _model_list(caller: Caller, params: wire.ModelListParams) -> wire.ModelListResult:
+    return await model_list(caller.api, params, caller.keys)
+
+
+async def _model_get(caller: Caller, params: wire.ModelGetParams) -> wire.ModelInfo:
+    return await model_get(caller.api, params, caller.keys)
+
+
+async def _model_resolve(
+    caller: Caller, params: wire.ModelResolveParams
+) -> wire.ModelResolveResult:
+    name, source, owner, keys = await _named_model(caller, params)
+    try:
+        model, why = await caller.api.config.model(name, keys)
+    except ModelUnreachable:
+        raise
+    except BadRequest as error:
+        if not owner:
+            raise
+        raise BadRequest(f"{owner}: {error}") from error
+    reason = f"model {model.name}: {owner}" if owner else why
+    return wire.ModelResolveResult(
+        model=model.name, provider=model.provider, source=source, reason=reason
+    )
+
+
+async def _named_model(
+    caller: Caller, params: wire.ModelResolveParams
+) -> tuple[str | None, Source, str, Mapping[str, str]]:
+    """Return the name of the model, what names it, who that is for people, and the keys that
+    count. Raises `NotFound` for no such conversation, `BadRequest` for no such agent."""
+    definitions = caller.api.runtime.definitions
+    keys = caller.keys
+    own: str | None = None
+    source: Source = "default"
+    owner = ""
+    if params.conversation_id is not None:
+        conversation = await caller.api.runtime.conversation(params.conversation_id)
+        root = await conversation.root()
+        if caller.environment is None:
+            keys = conversation.environment.keys
+        agent = definitions.agent(root.info.agent)
+        own = root.state.head.settings.over(agent.settings).model
+        source, owner = "conversation", "this conversation"
+    elif params.agent is not None:
+        own = definitions.agent(params.agent).settings.model
+        source, owner = "agent", f"agent {params.agent}"
+    if params.name is not None:
+        return params.name, "name", "", keys
+    return (own, source, owner, keys) if own is not None else (None, "default", "", keys)
 
 
 async def agent_list(api: Api, params: wire.AgentListParams) -> wire.AgentListResult:
@@ -81,8 +142,9 @@ def _named(known: Mapping[str, T], kind: str, name: str) -> T:
 
 
 METHODS: tuple[Method, ...] = (
-    view(wire.ModelListParams, model_list),
-    view(wire.ModelGetParams, model_get),
+    Method(wire.ModelListParams, _model_list, no_lane, bulky=True),
+    Method(wire.ModelGetParams, _model_get, no_lane, bulky=True),
+    method(wire.ModelResolveParams, _model_resolve, no_lane),
     view(wire.AgentListParams, agent_list),
     view(wire.AgentGetParams, agent_get),
     view(wire.ExecutorListParams, executor_list),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Protocol
 
+from vaala.models.base import Model
 from vaala_protocol.methods.catalog import ConfigListResult, ModelListResult
-from vaala_protocol.methods.runtime import ConfigProblem, ReloadResult
+from vaala_protocol.methods.runtime import ConfigProblem, ReloadResult, WantedVariables
 
 
 class ConfigKeeper(Protocol):
@@ -23,6 +25,11 @@ class ConfigKeeper(Protocol):
     @property
     def problems(self) -> tuple[ConfigProblem, ...]:
         """Why the newest files are not in force; empty when they are."""
+        ...
+
+    @property
+    def wanted(self) -> WantedVariables:
+        """Variables of clients that the configuration names, besides those always told."""
         ...
 
     async def reload(self) -> ReloadResult:
@@ -45,6 +52,17 @@ class ConfigKeeper(Protocol):
         """
         ...
 
-    async def models(self) -> ModelListResult:
-        """Return the models that are known, and which one runs when none is named."""
+    async def models(self, keys: Mapping[str, str]) -> ModelListResult:
+        """Return the models that are known, and which one runs when none is named.
+
+        ``keys`` are variables of providers that the client has.
+        """
+        ...
+
+    async def model(self, name: str | None, keys: Mapping[str, str]) -> tuple[Model, str]:
+        """Return the model of a name, or the default, and one line that says why that one.
+
+        Raises `BadRequest` that names what was looked for, where a wrong default stands, and the
+        ways out.
+        """
         ...

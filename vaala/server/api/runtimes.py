@@ -7,7 +7,6 @@ from vaala.server.api.api import Api
 from vaala.server.api.caller import Caller, Opened
 from vaala.server.api.memory import resident_bytes
 from vaala.server.api.method import Method, config_lane, method, no_lane, view, watch_lane
-from vaala.server.api.surroundings import environment_given
 from vaala.server.api.versions import judge, mismatch
 from vaala_protocol.errors import BadRequest, Busy, Incompatible, Outdated
 from vaala_protocol.methods import runtime as wire
@@ -36,19 +35,21 @@ async def initialize(caller: Caller, params: wire.InitializeParams) -> wire.Init
         case "serve":
             pass
     if params.environment is not None:
-        caller.environment = environment_given(caller.peer, params.environment)
+        caller.runs_in(params.environment)
     caller.client = params.client
-    return wire.InitializeResult(server=api.server, notices=tuple(notices))
+    wanted = api.config.wanted if caller.peer.local else wire.WantedVariables()
+    return wire.InitializeResult(server=api.server, wanted=wanted, notices=tuple(notices))
 
 
 def _check_name(client: wire.ClientInfo) -> None:
     """Raise `BadRequest` for what cannot stand in logs and beside decisions."""
-    for field, text in (("client.name", client.name), ("client.version", client.version)):
+    texts = {"name": client.name, "version": client.version, "library": client.library}
+    for field, text in texts.items():
         if not text.isprintable() or len(text) > limits.CLIENT_NAME_CHARACTERS_MAX:
             raise BadRequest(
-                f"{field}: expected at most {limits.CLIENT_NAME_CHARACTERS_MAX} printable "
+                f"client.{field}: expected at most {limits.CLIENT_NAME_CHARACTERS_MAX} printable "
                 f"characters, got {text[:40]!r}",
-                field=field,
+                field=f"client.{field}",
             )
     if not client.name:
         raise BadRequest("client.name: it is empty; say who you are", field="client.name")

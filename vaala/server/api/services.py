@@ -8,6 +8,11 @@ from vaala_protocol.methods import client as wire
 from vaala_protocol.methods.base import Done
 
 
+async def environment(caller: Caller, params: wire.ClientEnvironmentParams) -> Done:
+    caller.runs_in(params.environment)
+    return Done()
+
+
 async def offer(caller: Caller, params: wire.ClientOfferParams) -> wire.ClientOfferResult:
     return wire.ClientOfferResult(offer_id=await caller.offers.make(caller.name, params))
 
@@ -18,6 +23,7 @@ async def withdraw(caller: Caller, params: wire.ClientWithdrawParams) -> Done:
 
 
 METHODS: tuple[Method, ...] = (
+    method(wire.ClientEnvironmentParams, environment, no_lane),
     method(wire.ClientOfferParams, offer, conversation_lane),
     method(wire.ClientWithdrawParams, withdraw, no_lane),
 )

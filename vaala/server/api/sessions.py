@@ -8,8 +8,8 @@ from vaala.server.api.api import Api
 from vaala.server.api.caller import Caller, Opened
 from vaala.server.api.lookup import session_of
 from vaala.server.api.method import Method, Outcome, conversation_lane, method, view
-from vaala.server.api.surroundings import environment_given
 from vaala.server.api.turns import turn
+from vaala.session_settings import options_of
 from vaala_protocol.methods import session as wire
 from vaala_protocol.methods.base import Done
 from vaala_protocol.pages import ItemPage
@@ -24,7 +24,7 @@ def _talk(api: Api, params: wire.SessionParams) -> ConversationHandle:
 
 async def send(caller: Caller, params: wire.SessionSendParams) -> InputInfo:
     if params.environment is not None:
-        caller.environment = environment_given(caller.peer, params.environment)
+        caller.runs_in(params.environment)
     await caller.prepare(params.conversation_id)
     return await _talk(caller.api, params).send(
         params.content,
@@ -87,7 +87,7 @@ async def configure(
         await talk.configure(params.settings, session_id=params.session_id)
     session = await session_of(caller.api, params)
     settings = session.state.head.settings
-    options = await talk.options(session_id=params.session_id)
+    options = await options_of(session, None if caller.environment is None else caller.keys)
     return wire.SessionConfigureResult(settings=settings, options=options)
 
 

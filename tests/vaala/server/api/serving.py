@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any, TypeVar
 
@@ -11,7 +11,10 @@ import trio.testing
 
 import vaala
 from tests.vaala.runtime.fake_executor import FakeExecutor
-from vaala.models.base import Model
+from vaala.models.base import Model, Models
+from vaala.models.scripted.demo import DEMO
+from vaala.models.scripted.model import ScriptedModel
+from vaala.models.secret import Secret
 from vaala.runtime import Runtime
 from vaala.server.api import Api
 from vaala.server.connection import serve_connection
@@ -42,6 +45,7 @@ from vaala_protocol.methods.runtime import (
     InitializeResult,
     ReloadResult,
     ServerInfo,
+    WantedVariables,
 )
 from vaala_protocol.methods.session import SessionSendParams
 from vaala_protocol.rpc import Answer, Call, Note, client_peer
@@ -65,6 +69,7 @@ class FakeKeeper:
         self.before: Callable[[], Awaitable[None]] = _nothing
         self.generation = 1
         self.problems: tuple[ConfigProblem, ...] = ()
+        self.wanted = WantedVariables()
         self.values: dict[tuple[str, tuple[str | int, ...]], Any] = {}
 
     async def reload(self) -> ReloadResult:
@@ -90,11 +95,15 @@ class FakeKeeper:
         self.values[file, key] = value
         return await self.reload()
 
-    async def models(self) -> ModelListResult:
+    async def models(self, keys: Mapping[str, str]) -> ModelListResult:
         await self.before()
         return ModelListResult(
             models=(ModelInfo(name="scripted", provider="scripted"),), default="scripted"
         )
+
+    async def model(self, name: str | None, keys: Mapping[str, str]) -> tuple[Model, str]:
+        await self.before()
+        return ScriptedModel(DEMO), "model scripted: the only one"
 
 
 class Client:
@@ -213,10 +222,14 @@ class Client:
 class Server:
     """``problems`` are what left a connection; a test that ends well has none."""
 
-    def __init__(self, api: Api, nursery: trio.Nursery, stopped: list[str]) -> None:
+    def __init__(
+        self, api: Api, nursery: trio.Nursery, stopped: list[str], learned: list[Secret]
+    ) -> None:
         self.api = api
         self.nursery = nursery
         self.stopped = stopped
+        self.learned = learned
+        """What no log is to show."""
 
     @property
     def runtime(self) -> Runtime:
@@ -256,6 +269,7 @@ class Server:
         name: str = "test",
         *,
         version: str = "0.1.0",
+        library: str = "",
         environment: ClientEnvironment | None = None,
         peer: PeerInfo = LOCAL,
         buffer_bytes: int = BUFFER_BYTES,
@@ -267,7 +281,7 @@ class Server:
         ):
             client = Client(wire)
             nursery.start_soon(client.run, nursery)
-            info = ClientInfo(name=name, version=version)
+            info = ClientInfo(name=name, version=version, library=library)
             client.greeting = await client.call(
                 InitializeParams(client=info, environment=environment)
             )
@@ -277,7 +291,7 @@ class Server:
 
 @asynccontextmanager
 async def server(
-    model: Model | Sequence[Model] = (), *, auto_started: bool = False, **options: Any
+    model: Model | Sequence[Model] | Models = (), *, auto_started: bool = False, **options: Any
 ) -> AsyncGenerator[Server]:
     """A server over a runtime in memory; ``options`` are those of `open_runtime`."""
     stopped: list[str] = []
@@ -289,8 +303,12 @@ async def server(
         vaala.open_runtime(models=model, **options) as runtime,
         trio.open_nursery() as nursery,
     ):
-        api = Api(runtime, FakeKeeper(), info, address="memory", shutdown=stopped.append)
-        yield Server(api, nursery, stopped)
+        learned: list[Secret] = []
+        api = Api(
+            runtime, FakeKeeper(), info,
+            address="memory", shutdown=stopped.append, learn=learned.extend,
+        )  # fmt: skip
+        yield Server(api, nursery, stopped, learned)
         nursery.cancel_scope.cancel()
 
 

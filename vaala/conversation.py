@@ -60,10 +60,6 @@ class Outside(Protocol):
     @property
     def hub(self) -> RuntimeHub: ...
 
-    def turn_ended(self) -> None:
-        """A turn may have ended: what it was made of may be free."""
-        ...
-
 
 class Conversation(Actor):
     """Owns the conversation's record, its workspace and its root session."""
@@ -71,8 +67,8 @@ class Conversation(Actor):
     def __init__(self, conversation_log: ConversationLog, outside: Outside) -> None:
         super().__init__()
         self.log = conversation_log
-        self.deleted = False
-        """It ends to be deleted: those who watch are told so."""
+        self.deleting = False
+        """It ends to be deleted: whoever deletes it closes the stream, and says what came of it."""
         self.stream = EventStream()
         self.wait_graph = WaitGraph()
         self.sessions: dict[str, Session] = {}
@@ -124,7 +120,8 @@ class Conversation(Actor):
             raise
         finally:
             self._outside.hub.inbox.clear(self.id)
-            self.stream.close("deleted" if self.deleted else reason)
+            if not self.deleting:
+                self.stream.close(reason)
 
     async def closing(self) -> None:
         for session in list(self.sessions.values()):
@@ -233,7 +230,6 @@ class Conversation(Actor):
         self._outside.hub.conversation_changed(self.id)
 
     def session_changed(self) -> None:
-        self._outside.turn_ended()
         status = self._current_status()
         self.used_at = trio.current_time()
         if status != self._status:
@@ -259,9 +255,7 @@ class Conversation(Actor):
 
     def session_closed(self, session_id: str) -> None:
         self._outside.hub.inbox.clear(self.id, session_id)
-        if self.stopping:
-            self._outside.turn_ended()
-        else:
+        if not self.stopping:
             self.session_changed()
 
     def _current_status(self) -> ConversationStatus:
@@ -319,17 +313,25 @@ class Conversation(Actor):
         for session in self.sessions.values():
             session.tick(now)
         self.stream.tick(now)
-        served = self.stream.watched or len(self.services) > 0
-        used = served or any(session.busy for session in self.sessions.values())
-        if used:
+        if self.used:
             self.used_at = now
         elif now - self.used_at > self._kept_s:
             self.stop()
 
     @property
+    def used(self) -> bool:
+        """Somebody watches it or serves it, or something of it runs or waits to be saved."""
+        served = self.stream.watched or len(self.services) > 0
+        return served or any(session.busy for session in self.sessions.values())
+
+    @property
+    def empty(self) -> bool:
+        """Nobody has said anything in it: it is nowhere else, and gone when it closes."""
+        return self.log.staged and not self.log.record.ephemeral
+
+    @property
     def _kept_s(self) -> float:
-        empty = self.log.staged and not self.log.record.ephemeral
-        return limits.EMPTY_CONVERSATION_KEPT_S if empty else limits.CONVERSATION_KEPT_S
+        return limits.EMPTY_CONVERSATION_KEPT_S if self.empty else limits.CONVERSATION_KEPT_S
 
 
 def _title(session: Session, decision: Approval | Question) -> str:

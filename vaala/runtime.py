@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 import trio
@@ -18,6 +19,8 @@ from vaala.dao.store import Store
 from vaala.definitions import Definitions
 from vaala.handle import ConversationHandle
 from vaala.hub import RuntimeHub
+from vaala.joined import Joined
+from vaala.room import make_room
 from vaala.subscription import QueueBudget
 from vaala.table import Table
 from vaala.transfer import export_file, import_file, storing
@@ -49,10 +52,10 @@ class Runtime:
         self._table: Table[Conversation] = Table(nursery, self._open_conversation)
         self._created: dict[str, ConversationLog] = {}
         self._by_client: dict[str, str] = {}
-        """The conversations that clients have made, by their id for that, oldest first."""
-        self._creating = trio.Lock()
-        self._deleting: set[str] = set()
-        self._turn_ended = trio.Event()
+        """The conversations that clients have made, by the client's id for it, oldest first."""
+        self._creating: Joined[str] = Joined(nursery)
+        """By the client's id for it."""
+        self._deleting: Joined[None] = Joined(nursery)
         self._stopping = False
 
     @staticmethod
@@ -95,7 +98,8 @@ class Runtime:
         """Make a conversation that works in ``directory``. Nothing is on disk before its first
         message. The same ``client_id`` again finds what was made first, for as long as that is
         among the last `limits.CREATED_REMEMBERED_MAX` of this run and not deleted. Raises
-        `BadRequest` for an unknown agent or executor and for what cannot be stored.
+        `BadRequest` for an unknown agent or executor and for what cannot be stored. Cancel: it is
+        made all the same; with a ``client_id`` it can be found.
         """
         self.definitions.agent(agent)
         self._check_running()
@@ -111,22 +115,28 @@ class Runtime:
         )  # fmt: skip
         root = SessionInfo(id=info.id, agent=agent, created_at=now, settings=settings)
         if client_id is None:
-            return await self._create(info, root)
-        storable(client_id, "the client id", limits.CLIENT_ID_BYTES_MAX)
-        async with self._creating:
-            known_id = self._by_client.get(client_id)
-            if known_id is not None and await self._is_there(known_id):
-                return ConversationHandle(self, known_id)
-            made = await self._create(info, root)
-            self._by_client[client_id] = made.id
-            if len(self._by_client) > limits.CREATED_REMEMBERED_MAX:
-                del self._by_client[next(iter(self._by_client))]
-            return made
+            made = await self._creating.run(info.id, partial(self._create, info, root))
+        else:
+            storable(client_id, "the client id", limits.CLIENT_ID_BYTES_MAX)
+            create = partial(self._create_for, client_id, info, root)
+            made = await self._creating.run(client_id, create)
+        return ConversationHandle(self, made)
 
-    async def _create(self, info: ConversationInfo, root: SessionInfo) -> ConversationHandle:
+    async def _create_for(self, client_id: str, info: ConversationInfo, root: SessionInfo) -> str:
+        known_id = self._by_client.get(client_id)
+        if known_id is not None and await self._is_there(known_id):
+            return known_id
+        made = await self._create(info, root)
+        self._by_client[client_id] = made
+        if len(self._by_client) > limits.CREATED_REMEMBERED_MAX:
+            del self._by_client[next(iter(self._by_client))]
+        return made
+
+    async def _create(self, info: ConversationInfo, root: SessionInfo) -> str:
         self._created[info.id] = await self.store.create(info, root)
         await self._table.get(info.id)
-        return ConversationHandle(self, info.id)
+        make_room(self._table, trio.current_time())
+        return info.id
 
     async def _is_there(self, conversation_id: str) -> bool:
         try:
@@ -143,29 +153,42 @@ class Runtime:
     async def conversation(self, conversation_id: str) -> Conversation:
         """Return the actor of a conversation, opened when it is not. For front ends."""
         self._check_running()
-        if conversation_id in self._deleting:
-            raise NotFound(f"conversation {conversation_id} is being deleted")
-        return self._table.find(conversation_id) or await self._table.get(conversation_id)
+        self._check_stays(conversation_id)
+        conversation = self._table.find(conversation_id)
+        if conversation is None:
+            conversation = await self._table.get(conversation_id)
+            make_room(self._table, trio.current_time())
+        conversation.used_at = trio.current_time()
+        return conversation
 
     async def delete_conversation(self, conversation_id: str) -> None:
-        """End what runs in a conversation and delete it for good. Raises `NotFound`.
+        """End what runs in a conversation and delete it for good.
 
-        Those who watch it are told ``deleted``.
+        Those who watch it are told ``deleted`` when it is gone, ``closing`` when that failed. Who
+        asks for it meanwhile gets the same answer. Raises `NotFound`, `NotDurable`. Cancel: it is
+        deleted all the same.
         """
-        self._deleting.add(conversation_id)
-        empty = False
+        self._check_running()
+        await self._deleting.run(conversation_id, partial(self._delete, conversation_id))
+
+    async def _delete(self, conversation_id: str) -> None:
+        conversation = self._table.find(conversation_id)
+        empty = conversation is not None and conversation.log.staged
+        if conversation is not None:
+            conversation.deleting = True
+        reason = "closing"
         try:
-            if (conversation := self._table.find(conversation_id)) is not None:
-                conversation.deleted = True
-                empty = conversation.log.staged
             await self._table.close(conversation_id)
             with storing(f"conversation {conversation_id} could not be deleted"):
                 await self.store.delete(conversation_id)
+            reason = "deleted"
         except NotFound:
-            if not empty:  # nothing of it was on disk, and it is gone with its closing
+            if not empty:
                 raise
+            reason = "deleted"  # nothing of it was on disk, and it is gone with its closing
         finally:
-            self._deleting.discard(conversation_id)
+            if conversation is not None:
+                conversation.stream.close(reason)
         self.hub.conversation_removed(conversation_id)
 
     async def fork_conversation(
@@ -208,21 +231,6 @@ class Runtime:
         """
         self.definitions = definitions
 
-    async def released(self, definitions: Definitions) -> None:
-        """Wait until no turn runs with ``definitions``, which were replaced. Cancel: only stops
-        waiting."""
-        while any(
-            session.turn is not None and session.turn.definitions is definitions
-            for conversation in self._table
-            for session in conversation.sessions.values()
-        ):
-            await self._turn_ended.wait()
-
-    def turn_ended(self) -> None:
-        """Called by a conversation when one of its turns may have ended."""
-        ended, self._turn_ended = self._turn_ended, trio.Event()
-        ended.set()
-
     @property
     def open_conversations(self) -> int:
         return len(self._table)
@@ -248,8 +256,14 @@ class Runtime:
         if self._stopping:
             raise Stopping("the runtime is closing")
 
+    def _check_stays(self, conversation_id: str) -> None:
+        if conversation_id in self._deleting:
+            raise NotFound(f"conversation {conversation_id} is being deleted")
+
     @asynccontextmanager
     async def _open_conversation(self, conversation_id: str) -> AsyncGenerator[Conversation]:
+        # Also for who has waited for it to close, to open it again.
+        self._check_stays(conversation_id)
         log = self._created.pop(conversation_id, None)
         log = log or await self.store.open(conversation_id)
         try:
@@ -273,6 +287,8 @@ class Runtime:
         self._stopping = True
         with trio.move_on_after(limits.SHUTDOWN_S + 1.0):
             async with trio.open_nursery() as nursery:
+                nursery.start_soon(self._creating.idle)
+                nursery.start_soon(self._deleting.idle)
                 for conversation in self._table:
                     nursery.start_soon(self._table.close, conversation.id)
         self.hub.close()

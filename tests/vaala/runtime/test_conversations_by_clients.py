@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import AsyncGenerator
+from functools import partial
 from pathlib import Path
 from random import Random
 
@@ -16,6 +17,7 @@ import vaala
 from tests.vaala.runtime.driving import script
 from tests.vaala.runtime.worlds import World, all_items, run_seeds, settle
 from vaala import limits
+from vaala.dao.conversation_log import ConversationLog
 from vaala.dao.errors import BadArchive
 from vaala.handle import ConversationHandle
 from vaala.models.base import ModelEvent, ModelRequest, TextDelta
@@ -24,7 +26,7 @@ from vaala.testing.function_model import FunctionModel, answer, newest
 from vaala_protocol.content import text_of
 from vaala_protocol.errors import BadRequest, Busy, NotDurable, NotFound
 from vaala_protocol.items import UserMessage
-from vaala_protocol.state import Snapshot
+from vaala_protocol.state import ConversationInfo, SessionInfo, Snapshot
 from vaala_storage.errors import StorageFull
 
 
@@ -70,6 +72,45 @@ def test_the_same_client_id_makes_one_conversation() -> None:
             assert new.id not in made
 
     run_seeds(story, 30)
+
+
+def test_who_asks_again_after_going_away_finds_what_was_made() -> None:
+    """Cancelled at any point of the first request."""
+
+    async def story(random: Random) -> None:
+        async with world().runtime() as runtime:
+            async with trio.open_nursery() as nursery:
+                make = partial(runtime.create_conversation, directory="/w", client_id="a")
+                nursery.start_soon(make)
+                for _ in range(random.randrange(12)):
+                    await trio.lowlevel.checkpoint()
+                nursery.cancel_scope.cancel()
+            talk = await make()
+            await settle()
+            assert [one.id for one in runtime.status()] == [talk.id]
+
+    run_seeds(story, 30)
+
+
+async def test_a_slow_creation_holds_up_no_other(
+    autojump_clock: trio.testing.MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with world().runtime() as runtime, trio.open_nursery() as nursery:
+        create, go = runtime.store.create, trio.Event()
+
+        async def slow(info: ConversationInfo, root: SessionInfo) -> ConversationLog:
+            if info.title == "slow":
+                await go.wait()
+            return await create(info, root)
+
+        monkeypatch.setattr(runtime.store, "create", slow)
+        nursery.start_soon(
+            partial(runtime.create_conversation, directory="/w", title="slow", client_id="a")
+        )
+        await settle()
+        with trio.fail_after(1):
+            await runtime.create_conversation(directory="/w", client_id="b")
+        go.set()
 
 
 async def test_remembered_client_ids_are_bounded(

@@ -128,51 +128,6 @@ async def test_agents_of_a_running_turn_have_what_it_has(
         assert await last_words(talk, child) == "old: ran ran"
 
 
-async def test_old_definitions_are_released_when_no_turn_has_them(
-    autojump_clock: trio.testing.MockClock,
-) -> None:
-    site = Site()
-    async with site.world.talk() as (runtime, talk), trio.open_nursery() as nursery:
-        old = runtime.definitions
-        await talk.send("pause")
-        await settle(1)
-        runtime.redefine(site.new(runtime))
-        released: list[str] = []
-
-        async def wait() -> None:
-            await runtime.released(old)
-            released.append("now")
-
-        nursery.start_soon(wait)
-        await settle(10)
-        assert released == []
-        site.go.set()
-        await idle(talk)
-        assert released == ["now"]
-        with trio.fail_after(1):
-            await runtime.released(old)
-
-
-async def test_definitions_are_released_by_a_crash_and_an_end(
-    autojump_clock: trio.testing.MockClock, errors_logged: list[str]
-) -> None:
-    site = Site()
-    async with site.world.talk() as (runtime, talk):
-        old = runtime.definitions
-        other = await runtime.create_conversation(directory="/w")
-        for one in (talk, other):
-            await one.send("pause")
-        await settle(1)
-        runtime.redefine(site.new(runtime))
-        session = (await runtime.conversation(talk.id)).sessions[talk.id]
-        session.report("no message")  # type: ignore[arg-type] # a bug, as it might be
-        await settle(1)
-        await runtime.delete_conversation(other.id)
-        with trio.fail_after(1):
-            await runtime.released(old)
-        assert len(errors_logged) == 1
-
-
 async def test_an_agent_that_is_gone_is_named(autojump_clock: trio.testing.MockClock) -> None:
     """Also to a message that has waited for its turn."""
     site = Site()

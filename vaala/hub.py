@@ -2,8 +2,8 @@
 
 Rows are kept only while somebody watches: the newest ones, and each that changes. A conversation
 that changes is looked at once in `limits.ROWS_PERIOD_S`, whatever happens in it, and its newest
-row wins; nothing is told when the row is as it was. Decisions and the configuration are told at
-once.
+row wins; nothing is told when the row is as it was. A row that cannot be read is looked at again.
+Decisions and the configuration are told at once.
 """
 
 from __future__ import annotations
@@ -133,14 +133,29 @@ class RuntimeHub:
 
     async def run(self) -> None:
         """Tell of rows that changed, once in a while, until cancelled."""
+        pause = limits.ROWS_PERIOD_S
         while True:
             await self._wake.wait()
             self._wake = trio.Event()
-            try:
-                await self._refresh()
-            except Exception:
-                log.exception("rows of conversations could not be told")
-            await trio.sleep(limits.ROWS_PERIOD_S)
+            if await self._refreshed():
+                pause = limits.ROWS_PERIOD_S
+            else:
+                self._wake.set()
+                pause = min(2 * pause, limits.ROWS_RETRY_MAX_S)
+            await trio.sleep(pause)
+
+    async def _refreshed(self) -> bool:
+        """Tell of the rows that changed; False: they are still to be looked at."""
+        try:
+            await self._refresh()
+        except StorageError as error:
+            log.warning("%d rows of the list are behind: %s", len(self._looked_at), error)
+        except Exception:
+            log.exception("rows of conversations could not be told")
+        else:
+            return True
+        self._changed |= self._looked_at
+        return False
 
     def tick(self, now: float) -> None:
         """Called now and then: forget the rows when nobody has watched for a while."""
@@ -187,12 +202,7 @@ class RuntimeHub:
         if self._rows is None:
             return
         self._looked_at, self._changed = self._changed, set()
-        try:
-            stored = await self._store.rows(sorted(self._looked_at))
-        except StorageError as error:
-            log.warning("%d rows of the list are behind: %s", len(self._looked_at), error)
-            self._changed |= self._looked_at
-            return
+        stored = await self._store.rows(sorted(self._looked_at))
         for conversation_id in sorted(self._looked_at & stored.keys()):
             self._tell(self._now(stored[conversation_id]))
 

@@ -27,6 +27,8 @@ ROWS_MAX = 200
 """Conversations in the snapshot of the runtime; lists have the rest."""
 ROWS_PERIOD_S = 0.25
 """The row of a conversation is told at most once in this time."""
+ROWS_RETRY_MAX_S = 15.0
+"""Rows that could not be read are looked at again after the period, then twice that, up to this."""
 CREATED_REMEMBERED_MAX = 1_000
 """Client ids of made conversations, so that a retry finds what was made."""
 COMMAND_OUTPUT_BYTES_MAX = 1024 * 1024

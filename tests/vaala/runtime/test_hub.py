@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from random import Random
 
 import pytest
@@ -365,3 +365,29 @@ async def test_watching_ends_with_the_runtime(autojump_clock: trio.testing.MockC
         await settle()
         assert reasons == ["closing"]
         await watching.__aexit__(None, None, None)
+
+
+@pytest.mark.parametrize("fault", [StorageFailed("the disk is gone"), RuntimeError("a bug")])
+async def test_rows_that_could_not_be_read_are_told_later(
+    autojump_clock: trio.testing.MockClock, monkeypatch: pytest.MonkeyPatch, fault: Exception
+) -> None:
+    """Although nothing else changes; and the index is not asked all the time meanwhile."""
+    asked: list[float] = []
+
+    async def fails(self: Store, ids: Sequence[str]) -> dict[str, ConversationRow]:
+        asked.append(trio.current_time())
+        raise fault
+
+    async with world().talk() as (runtime, talk), runtime.subscribe() as updates:
+        await talk.run("hello")
+        await settle(1)
+        sidebar = Sidebar()
+        sidebar.read(updates)
+        with monkeypatch.context() as patch:
+            patch.setattr(type(runtime.store), "rows", fails)
+            await talk.update(title="Greetings")
+            await settle(60)
+        assert 3 <= len(asked) <= 12
+        await settle(limits.ROWS_RETRY_MAX_S)
+        sidebar.read(updates)
+        assert sidebar.rows[talk.id].info.title == "Greetings"

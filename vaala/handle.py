@@ -6,7 +6,7 @@ is next asked for something.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Literal
 
@@ -24,7 +24,7 @@ from vaala.requests import (
     WithdrawInput,
 )
 from vaala.session_settings import options_of
-from vaala.session_view import read_items
+from vaala.session_view import read_items, read_turn
 from vaala.stream import QueueBudget, Reading, Subscription
 from vaala_protocol.content import Content, TextContent
 from vaala_protocol.errors import NotFound, NotPending
@@ -41,6 +41,7 @@ from vaala_protocol.state import (
 )
 
 if TYPE_CHECKING:
+    from vaala.dao.session_log import SessionLog
     from vaala.runtime import Runtime
     from vaala.session import Session
     from vaala_protocol.methods.command import CommandOutputResult
@@ -53,7 +54,7 @@ class ConversationHandle:
     """Every method raises `Refused` kinds, among them `NotFound` when it was deleted.
 
     ``session_id`` is a session of the conversation that is open, its root by default; `NotFound`
-    names one that is not. ``items`` also reads sessions that have ended.
+    names one that is not. ``items`` and ``turn`` also read sessions that have ended.
     """
 
     def __init__(self, runtime: Runtime, conversation_id: str) -> None:
@@ -155,12 +156,23 @@ class ConversationHandle:
         await session.ask(AnswerQuestion(question_id, answer, by))
 
     async def configure(self, settings: Settings, *, session_id: str | None = None) -> Settings:
-        """Change the settings that are given; returns those in force."""
-        return await (await self._session(session_id)).ask(Configure(settings))
+        """Change the settings that are given; returns those in force.
 
-    async def options(self, *, session_id: str | None = None) -> tuple[SettingOption, ...]:
-        """Return what can be set with `configure`, what it is set to, and what it can be."""
-        return await options_of(await self._session(session_id))
+        When none is given it only looks: nothing is written then.
+        """
+        session = await self._session(session_id)
+        if settings == Settings():
+            return session.state.head.settings
+        return await session.ask(Configure(settings))
+
+    async def options(
+        self, *, session_id: str | None = None, keys: Mapping[str, str] | None = None
+    ) -> tuple[SettingOption, ...]:
+        """Return what can be set with `configure`, what it is set to, and what it can be.
+
+        ``keys`` are variables of providers; None: those of the client that it works for.
+        """
+        return await options_of(await self._session(session_id), keys)
 
     async def update(
         self,
@@ -190,13 +202,13 @@ class ConversationHandle:
         session_id: str | None = None,
     ) -> ItemPage:
         """Return a page of a session's transcript (the root's by default), by place (``at``)."""
-        conversation = await self._runtime.conversation(self.id)
-        root = await conversation.root()
-        session = conversation.sessions.get(session_id or root.id)
-        with conversation.reading():
-            # A session that has ended is read as it was left.
-            log = session.log if session else await conversation.log.open_session(session_id or "")
+        async with self._reading(session_id) as log:
             return await read_items(log, before=before, after=after, limit=limit)
+
+    async def turn(self, turn_id: str, *, session_id: str | None = None) -> TurnResult:
+        """Return how a turn stands or ended, however long ago. Raises `NotFound`."""
+        async with self._reading(session_id) as log:
+            return await read_turn(log, turn_id)
 
     @asynccontextmanager
     async def subscribe(
@@ -274,6 +286,16 @@ class ConversationHandle:
         if session is None:
             raise NotFound(f"no session {session_id} is open in conversation {self.id}")
         return session
+
+    @asynccontextmanager
+    async def _reading(self, session_id: str | None) -> AsyncGenerator[SessionLog]:
+        """Yield the log of a session; one that has ended is read as it was left."""
+        conversation = await self._runtime.conversation(self.id)
+        root = await conversation.root()
+        session_id = session_id or root.id
+        session = conversation.sessions.get(session_id)
+        with conversation.reading():
+            yield session.log if session else await conversation.log.open_session(session_id)
 
     async def _asking(self, decision_id: str, what: str) -> Session:
         conversation = await self._runtime.conversation(self.id)

@@ -1,4 +1,4 @@
-"""What clients see of a session: its newest items, kept while somebody looks; a turn's words.
+"""What clients see of a session: its newest items, kept while somebody looks, and its turns.
 
 Opaque data of providers is for the model that made it: no client gets it.
 """
@@ -13,10 +13,11 @@ import trio
 from vaala import limits
 from vaala.agent.history import last_words_of
 from vaala.dao.session_log import SessionLog
+from vaala_protocol.errors import NotFound
 from vaala_protocol.items import Item
 from vaala_protocol.pages import ItemPage
 from vaala_protocol.public import public_item, public_page
-from vaala_protocol.state import SessionSnapshot
+from vaala_protocol.state import SessionSnapshot, TurnInfo, TurnResult
 
 if TYPE_CHECKING:
     from vaala.session import Session
@@ -88,6 +89,30 @@ async def read_items(
     """Return a page of a session's transcript as clients see it; see `SessionLog.items`."""
     page = await log.items(before=before, after=after, limit=limit)
     return public_page(page)
+
+
+async def read_turn(log: SessionLog, turn_id: str) -> TurnResult:
+    """Return how a turn stands or ended, however long ago. Raises `NotFound`."""
+    turn = await _find_turn(log, turn_id)
+    if turn is None:
+        raise NotFound(f"session {log.session_id} has no turn {turn_id}")
+    return TurnResult(turn=turn, text=await read_last_words(log, turn.id))
+
+
+async def _find_turn(log: SessionLog, turn_id: str) -> TurnInfo | None:
+    newest = log.state.head.turn
+    if newest is not None and newest.id == turn_id:
+        return newest
+    cursor: int | None = None
+    while True:
+        page = await log.turns(cursor=cursor)
+        for found in page.turns:
+            if found.id == turn_id:
+                return found
+        # Ids begin with the time, so what is older than the one that is wanted comes too late.
+        if page.cursor is None or any(found.id < turn_id for found in page.turns):
+            return None
+        cursor = page.cursor
 
 
 async def read_last_words(log: SessionLog, turn_id: str) -> str:

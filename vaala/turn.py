@@ -441,9 +441,9 @@ class Turn:
             )
             for call in answer.calls
         ]
-        for item in (*answer.items, *calls):
-            self.items[item.id] = item
-        return [item_change(item) for item in (*answer.items, *calls)]
+        items = (*answer.items, *calls)
+        self._take(items)
+        return [item_change(item) for item in items]
 
 
 def _interrupted(by: By, agent: AgentDefinition) -> Ending:

@@ -100,6 +100,17 @@ async def test_run_returns_how_the_turn_ended(place: Open) -> None:
             )  # fmt: skip
 
 
+async def test_a_turn_is_found_again(place: Open) -> None:
+    async with place(ScriptedModel(TALK)) as (conversations, _):
+        talk = await _talk(conversations)
+        results = [await talk.run("go") for _ in range(2)]
+        assert [await talk.turn(result.turn.id) for result in results] == results
+        with pytest.raises(NotFound, match="has no turn 01a22f19"):
+            await talk.turn("01a22f19-a90c-7685-8836-2ea488a1359c")
+        with pytest.raises(NotFound, match="no session"):
+            await talk.turn(results[0].turn.id, session_id="nobody")
+
+
 async def test_the_same_client_id_is_one_message(place: Open) -> None:
     # H5-3
     async with place(ScriptedModel(HANGS)) as (conversations, _):
@@ -119,7 +130,8 @@ async def test_an_interrupt_ends_the_turn_that_run_waits_for(place: Open) -> Non
 
             async def run() -> None:
                 result = await talk.run("go")
-                assert result.turn.interrupted_by == "user"
+                assert (result.turn.interrupted_by, result.text) == ("user", "I begin.")
+                assert await talk.turn(result.turn.id) == result
 
             nursery.start_soon(run)
             state = await _state(updates, _has_begun)

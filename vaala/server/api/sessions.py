@@ -6,16 +6,12 @@ from vaala.handle import ConversationHandle
 from vaala.server import limits
 from vaala.server.api.api import Api
 from vaala.server.api.caller import Caller, Opened
-from vaala.server.api.lookup import session_of
 from vaala.server.api.method import Method, Outcome, conversation_lane, method, view
-from vaala.server.api.turns import turn
-from vaala.session_settings import options_of
 from vaala_protocol.methods import session as wire
 from vaala_protocol.methods.base import Done
 from vaala_protocol.pages import ItemPage
 from vaala_protocol.public import public_page
-from vaala_protocol.settings import Settings
-from vaala_protocol.state import InputInfo
+from vaala_protocol.state import InputInfo, TurnResult
 
 
 def _talk(api: Api, params: wire.SessionParams) -> ConversationHandle:
@@ -60,6 +56,10 @@ async def items(api: Api, params: wire.SessionItemsParams) -> ItemPage:
     return public_page(page)
 
 
+async def turn(api: Api, params: wire.SessionTurnParams) -> TurnResult:
+    return await _talk(api, params).turn(params.turn_id, session_id=params.session_id)
+
+
 async def edit_input(caller: Caller, params: wire.SessionEditInputParams) -> InputInfo:
     return await _talk(caller.api, params).edit_input(
         params.input_id, params.content, session_id=params.session_id
@@ -83,11 +83,9 @@ async def configure(
     caller: Caller, params: wire.SessionConfigureParams
 ) -> wire.SessionConfigureResult:
     talk = _talk(caller.api, params)
-    if params.settings != Settings():  # else it only looks, and nothing is written for that
-        await talk.configure(params.settings, session_id=params.session_id)
-    session = await session_of(caller.api, params)
-    settings = session.state.head.settings
-    options = await options_of(session, None if caller.environment is None else caller.keys)
+    settings = await talk.configure(params.settings, session_id=params.session_id)
+    keys = None if caller.environment is None else caller.keys
+    options = await talk.options(session_id=params.session_id, keys=keys)
     return wire.SessionConfigureResult(settings=settings, options=options)
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from vaala.models.secret import Secret
+from vaala.telemetry.limits import SECRETS_KNOWN_MAX
 from vaala.telemetry.redact import Redactor, secrets_of
+from vaala_protocol.methods.runtime import ClientEnvironment
 
 
 @pytest.mark.parametrize(
@@ -58,3 +60,19 @@ def test_a_long_text_costs_no_more_than_its_length() -> None:
     redactor = Redactor([Secret("abc123")])
     for text in ("x" * 16_384, "token" * 3_000, "token   " * 2_000, "://" * 5_000, "sk-" * 5_000):
         assert redactor.redact(text)
+
+
+def test_the_newest_secrets_of_clients_are_known_and_all_own_ones() -> None:
+    redactor = Redactor([Secret("given-secret")])
+    redactor.know([Secret("config-secret")])
+    for number in range(SECRETS_KNOWN_MAX + 1):
+        redactor.learn([Secret(f"client-{number:05}")])
+    redactor.learn([Secret("client-00001")])  # told again
+    redactor.learn([Secret("one-more-secret")])
+    text = "given-secret config-secret client-00000 client-00001 client-00002 client-01000"
+    assert redactor.redact(text) == "*** *** client-00000 *** client-00002 ***"
+
+
+def test_an_environment_in_a_traceback_shows_no_key() -> None:
+    said = ClientEnvironment(directory="/w", keys={"A_KEY": "plain"}, overlay={"GH": "word"})
+    assert repr(said) == "ClientEnvironment(directory='/w')"

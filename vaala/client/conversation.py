@@ -60,6 +60,8 @@ class RemoteConversation:
         content, client_id = _content(prompt), new_id()
         follower = Follower(self._id, client_id)
         async with self.subscribe() as updates:
+            # From before the message is sent: it cannot tell where that is.
+            follower.take(await anext(updates))
             sent = await self.send(content, client_id=client_id, settings=settings)
             follower.sent()
             async for update in updates:

@@ -222,7 +222,7 @@ def test_edit_tells_what_is_wrong_and_edits_again(
         tmp_path, 'sed -i s/1/many/ "$1"', f'grep -q "port: 1" {file} && sed -i s/many/2/ "$1"'
     )
     someone = person("config", "edit", "server", editor=editor)
-    someone.wait_for("e: edit again, d: drop")
+    someone.wait_for("e: edit again, d: drop the change\r\n")
     assert f"{file}:1: port: expected a whole number" in someone.shown
     someone.type("what\n")
     someone.wait_for("what\r\ne: edit again")

@@ -208,6 +208,10 @@ class ConversationHandle:
     async def turn(self, turn_id: str, *, session_id: str | None = None) -> TurnResult:
         """Return how a turn stands or ended, however long ago. Raises `NotFound`."""
         async with self._reading(session_id) as log:
+            conversation = await self._runtime.conversation(self.id)
+            session = conversation.sessions.get(log.session_id)
+            if session is not None:
+                return await session.outcomes.of(turn_id)
             return await read_turn(log, turn_id)
 
     @asynccontextmanager

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 import trio
 
 from vaala.dao.session_log import SessionLog
-from vaala.session_view import read_last_words
-from vaala_protocol.state import TurnInfo, TurnResult
+from vaala.session_view import read_turn
+from vaala_protocol.state import TurnResult
 
 
 class Expectation:
@@ -78,8 +78,11 @@ class Outcomes:
         """Wait until a turn has ended and the next one, if any, has begun."""
         await self._news.wait()
 
-    async def of(self, turn: TurnInfo) -> TurnResult:
-        """Return what the agent said last in a turn; read from the log when it is long ago."""
-        if self._last is None or self._last.turn.id != turn.id:
-            return TurnResult(turn=turn, text=await read_last_words(self._log, turn.id))
+    async def of(self, turn_id: str) -> TurnResult:
+        """Return how a turn stands or ended; read from the log when it is not the last one.
+
+        Raises `NotFound`.
+        """
+        if self._last is None or self._last.turn.id != turn_id:
+            return await read_turn(self._log, turn_id)
         return self._last

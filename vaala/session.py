@@ -413,7 +413,7 @@ class Session(Actor):
         turn = self.state.head.turn
         if turn is None:
             raise BadRequest(f"{self} has not run yet")
-        return await self.outcomes.of(turn)
+        return await self.outcomes.of(turn.id)
 
     def next_at(self) -> int:
         """Return the next place; synchronous, so that places are given in order of appearance."""

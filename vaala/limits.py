@@ -35,6 +35,8 @@ COMMAND_OUTPUT_BYTES_MAX = 1024 * 1024
 """One answer with output of a command."""
 TERMINAL_SIDE_MAX = 10_000
 """Columns and rows of a terminal."""
+NAMED_FILE_THREADS_MAX = 8
+"""Threads for archives in files that clients name: those that hang hold up nothing else."""
 EXPORT_CHUNK_BYTES = 1024 * 1024
 """Written or read in one hop to a thread."""
 

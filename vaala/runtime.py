@@ -56,6 +56,7 @@ class Runtime:
         self._creating: Joined[str] = Joined(nursery)
         """By the client's id for it."""
         self._deleting: Joined[None] = Joined(nursery)
+        self._file_threads = trio.CapacityLimiter(limits.NAMED_FILE_THREADS_MAX)
         self._stopping = False
 
     @staticmethod
@@ -208,14 +209,14 @@ class Runtime:
     async def import_conversation(self, path: str) -> ConversationHandle:
         """Add a conversation from an archive in a file; see `vaala.transfer.import_file`."""
         self._check_running()
-        new = await import_file(self.store, path)
+        new = await import_file(self.store, path, self._file_threads)
         self.hub.conversation_changed(new)
         return ConversationHandle(self, new)
 
     async def export_conversation(self, conversation_id: str, path: str) -> int:
         """Write a conversation to a new file; see `vaala.transfer.export_file`."""
         self._check_running()
-        return await export_file(self.store, conversation_id, path)
+        return await export_file(self.store, conversation_id, path, self._file_threads)
 
     def subscribe(
         self, *, budget: QueueBudget | None = None, on_ready: Callable[[], None] | None = None

@@ -12,25 +12,28 @@ import trio
 
 from vaala import limits
 from vaala.dao.store import Reader, Store
+from vaala.named_file import NamedFile
 from vaala_protocol.errors import BadRequest, NotDurable, Unreadable
 from vaala_storage.errors import StorageError
 
 
-async def export_file(reader: Reader, conversation_id: str, path: str) -> int:
+async def export_file(
+    reader: Reader, conversation_id: str, path: str, limiter: trio.CapacityLimiter
+) -> int:
     """Write a conversation to a new file that only its owner can read; return its size in bytes.
 
     It is on disk when this returns. Raises `BadRequest` for a path that is not absolute, is taken
     or cannot be made, `NotFound`, `Unreadable`, and `NotDurable` for a full disk. When it fails,
-    and on a cancel, no file is left.
+    and on a cancel, no file is left. The threads that write are of ``limiter``.
     """
     target = _absolute(path)
     try:
-        file = await trio.to_thread.run_sync(_create, target)
+        file = await trio.to_thread.run_sync(_create, target, limiter=limiter)
     except FileExistsError as error:
         raise BadRequest(f"{path} is there already; name another file") from error
     except (OSError, ValueError) as error:
         raise BadRequest(f"{path} cannot be written: {_why(error)}") from error
-    out = _Buffered(file)
+    out = _Buffered(file, limiter)
     try:
         with file:
             await reader.export(conversation_id, out.write)
@@ -44,26 +47,32 @@ async def export_file(reader: Reader, conversation_id: str, path: str) -> int:
         raise
 
 
-async def import_file(store: Store, path: str) -> str:
+async def import_file(store: Store, path: str, limiter: trio.CapacityLimiter) -> str:
     """Add a conversation from an archive and return its new id.
 
     Raises `BadRequest` for a file that cannot be read, `BadArchive`, `NotDurable`; nothing is left
-    then, or after a cancel.
+    then, or after a cancel. The threads that read are of ``limiter``; one that hangs is left
+    behind by a cancel.
     """
     source = _absolute(path)
+    with NamedFile(limiter) as file:
+
+        async def read(size: int) -> bytes:
+            with _reading(path):
+                return await file.read(size)
+
+        with _reading(path):
+            await file.open(source)
+        with storing(f"{path} could not be imported"):
+            return await store.import_(read)
+
+
+@contextmanager
+def _reading(path: str) -> Generator[None]:
     try:
-        file = await trio.to_thread.run_sync(source.open, "rb")
+        yield
     except (OSError, ValueError) as error:
         raise BadRequest(f"{path} cannot be read: {_why(error)}") from error
-
-    async def read(size: int) -> bytes:
-        try:
-            return await trio.to_thread.run_sync(file.read, size)
-        except OSError as error:
-            raise BadRequest(f"{path} cannot be read: {_why(error)}") from error
-
-    with file, storing(f"{path} could not be imported"):
-        return await store.import_(read)
 
 
 @contextmanager
@@ -78,8 +87,9 @@ def storing(what: str) -> Generator[None]:
 class _Buffered:
     """Gathers the pieces of an archive: each write to the file is a hop to a thread."""
 
-    def __init__(self, file: BinaryIO) -> None:
+    def __init__(self, file: BinaryIO, limiter: trio.CapacityLimiter) -> None:
         self._file = file
+        self._limiter = limiter
         self._waiting = bytearray()
         self._size = 0
 
@@ -90,12 +100,12 @@ class _Buffered:
 
     async def finish(self) -> int:
         await self._flush()
-        await trio.to_thread.run_sync(_sync, self._file)
+        await trio.to_thread.run_sync(_sync, self._file, limiter=self._limiter)
         return self._size
 
     async def _flush(self) -> None:
         data, self._waiting = bytes(self._waiting), bytearray()
-        await trio.to_thread.run_sync(self._file.write, data)
+        await trio.to_thread.run_sync(self._file.write, data, limiter=self._limiter)
         self._size += len(data)
 
 

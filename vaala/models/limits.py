@@ -44,5 +44,7 @@ CHOICE_KEPT_S = 60.0
 """How long the model that was found is the default before it is looked for again."""
 
 SCRIPT_BYTES_MAX = 1024 * 1024
+SCRIPT_THREADS_MAX = 4
+"""Threads that read scripts: those that a dead file system holds up hold up nothing else."""
 SCRIPT_OPERATIONS_MAX = 10_000
 """Branches and loop ends between two answers of a script."""

@@ -25,6 +25,8 @@ TOOLS_PER_OFFER_MAX = 128
 SCHEMA_DEPTH_MAX = 32
 SCHEMA_BYTES_MAX = 64 * 1024
 """The schema of one tool as JSON; every request to a model carries it."""
+OFFER_SCHEMA_BYTES_MAX = 256 * 1024
+"""All schemas of one offer. To look through this much takes less than 0.1 s."""
 DESCRIPTION_BYTES_MAX = 16 * 1024
 PROBLEMS_MAX = 12
 """Problems of arguments named in one error."""

@@ -8,8 +8,8 @@ take for ever, conditions and formats. No reference is ever fetched.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, TypeAlias, cast
 
 from vaala.services import limits
 from vaala.tools.text import clean_line
@@ -35,9 +35,13 @@ _BOUNDS: dict[str, tuple[_Check, Callable[[Any, Any], bool], str]] = {
     "minItems": (_TYPES["array"], lambda value, bound: len(value) >= bound, "items at least"),
     "maxItems": (_TYPES["array"], lambda value, bound: len(value) <= bound, "items at most"),
 }
-_SCHEMA = ("additionalProperties", "not", "contains", "propertyNames", "if", "then", "else")
-_SCHEMA_LIST = ("anyOf", "oneOf", "allOf", "prefixItems")
-_SCHEMA_MAP = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
+_SCHEMA = frozenset(
+    ("additionalProperties", "not", "contains", "propertyNames", "if", "then", "else")
+)
+_SCHEMA_LIST = frozenset(("anyOf", "oneOf", "allOf", "prefixItems"))
+_SCHEMA_MAP = frozenset(
+    ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
+)
 _VISITS_MAX = 4_000
 """Alternatives within alternatives multiply; what is beyond this, about 0.1 s of work, is left to
 the client."""
@@ -47,50 +51,59 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def schema_fault(schema: Any, depth: int = 0) -> str | None:
-    """Return what makes ``schema`` one that servers of models refuse; None: nothing known."""
-    if isinstance(schema, bool) and depth:
-        return None
-    if not isinstance(schema, dict):
-        return f"a schema is {_shown(schema)}, not an object"
-    if depth > limits.SCHEMA_DEPTH_MAX:
-        return f"schemas are nested deeper than {limits.SCHEMA_DEPTH_MAX} levels"
-    return _keyword_fault(schema) or next(
-        (fault for inner in _inner(schema) if (fault := schema_fault(inner, depth + 1))), None
-    )
+def schema_fault(schema: Any) -> str | None:
+    """Return what makes ``schema`` one that servers of models refuse; None: nothing known.
 
-
-def _keyword_fault(schema: dict[str, Any]) -> str | None:
-    kinds = schema.get("type", "object")
-    for kind in kinds if isinstance(kinds, list) and kinds else [kinds]:
-        if not isinstance(kind, str) or kind not in _TYPES:
-            return f"there is no type {_shown(kind)}"
-    if "array" in kinds and not {"items", "prefixItems"} & set(schema):
-        return "an array has no items: servers of models refuse that"
-    required = schema.get("required", [])
-    if not (isinstance(required, list) and all(isinstance(name, str) for name in required)):
-        return f"required is {_shown(required)}, not a list of names"
-    for name in ("enum", *_SCHEMA_LIST):
-        if name in schema and not (isinstance(schema[name], list) and schema[name]):
-            return f"{name} is {_shown(schema[name])}, not a list with an entry"
-    for name in _SCHEMA_MAP:
-        if not isinstance(schema.get(name, {}), dict):
-            return f"{name} is {_shown(schema[name])}, not an object"
-    for name in _BOUNDS:
-        if not _is_number(schema.get(name, 0)):
-            return f"{name} is {_shown(schema[name])}, not a number"
+    Takes some microseconds for each key in it.
+    """
+    waiting: list[tuple[Any, int]] = [(schema, 0)]
+    while waiting:
+        part, depth = waiting.pop()
+        if isinstance(part, bool) and depth:
+            continue
+        if not isinstance(part, dict):
+            return f"a schema is {_shown(part)}, not an object"
+        if depth > limits.SCHEMA_DEPTH_MAX:
+            return f"schemas are nested deeper than {limits.SCHEMA_DEPTH_MAX} levels"
+        for name, value in part.items():
+            if (fault := _keyword_fault(name, value)) is not None:
+                return fault
+            waiting += [(inner, depth + 1) for inner in _inner(name, value)]
+        if "array" in part.get("type", ()) and not ("items" in part or "prefixItems" in part):
+            return "an array has no items: servers of models refuse that"
     return None
 
 
-def _inner(schema: dict[str, Any]) -> Iterator[Any]:
-    yield from (schema[name] for name in _SCHEMA if name in schema)
-    for name in _SCHEMA_LIST:
-        yield from schema.get(name, ())
-    for name in _SCHEMA_MAP:
-        yield from schema.get(name, {}).values()
-    if "items" in schema:
-        items = schema["items"]
-        yield from items if isinstance(items, list) else (items,)
+def _keyword_fault(name: str, value: Any) -> str | None:
+    if name == "type":
+        for kind in value if isinstance(value, list) and value else [value]:
+            if not isinstance(kind, str) or kind not in _TYPES:
+                return f"there is no type {_shown(kind)}"
+    elif name == "required":
+        if not (isinstance(value, list) and all(isinstance(one, str) for one in value)):
+            return f"required is {_shown(value)}, not a list of names"
+    elif name == "enum" or name in _SCHEMA_LIST:
+        if not (isinstance(value, list) and value):
+            return f"{name} is {_shown(value)}, not a list with an entry"
+    elif name in _SCHEMA_MAP:
+        if not isinstance(value, dict):
+            return f"{name} is {_shown(value)}, not an object"
+    elif name in _BOUNDS and not _is_number(value):
+        return f"{name} is {_shown(value)}, not a number"
+    return None
+
+
+def _inner(name: str, value: Any) -> Iterable[Any]:
+    """Return the schemas in the value of a keyword without a fault."""
+    if name in _SCHEMA:
+        return (value,)
+    if name in _SCHEMA_LIST:
+        return cast("list[Any]", value)
+    if name in _SCHEMA_MAP:
+        return cast("dict[str, Any]", value).values()
+    if name == "items":
+        return value if isinstance(value, list) else (value,)
+    return ()
 
 
 def argument_problems(value: dict[str, Any], schema: Mapping[str, Any]) -> list[str]:
@@ -206,4 +219,21 @@ def _named(place: str) -> str:
 
 
 def _shown(value: Any) -> str:
+    """Return a value for a message; what is large is cut, or counted, before it is written out."""
+    if isinstance(value, str):
+        value = value[: limits.VALUE_CHARS_MAX + 1]
+    elif isinstance(value, list) and (len(value) > _CHOICES_MAX or not _are_small(value)):
+        return f"a list of {len(value)}"
+    elif isinstance(value, dict) and (
+        len(value) > _CHOICES_MAX or not _are_small((*value, *value.values()))
+    ):
+        return f"an object of {len(value)}"
     return clean_line(json.dumps(value, default=str), limits.VALUE_CHARS_MAX)
+
+
+def _are_small(parts: Iterable[Any]) -> bool:
+    return not any(
+        isinstance(part, list | dict)
+        or (isinstance(part, str) and len(part) > limits.VALUE_CHARS_MAX)
+        for part in parts
+    )

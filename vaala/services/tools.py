@@ -47,10 +47,11 @@ def client_tools(live: LiveOffer, taken: Collection[str]) -> tuple[Tool, ...]:
         raise BadRequest(
             f"{len(offered)} tools were offered; at most {limits.TOOLS_PER_OFFER_MAX} can be"
         )
+    _check_size(offered)
     made: dict[str, OfferedTool] = {}
     for one in offered:
-        name = _ILLEGAL.sub("_", one.name.strip())[:_NAME_CHARS_MAX]
-        shown = repr(clean_line(one.name, limits.VALUE_CHARS_MAX))
+        name = _ILLEGAL.sub("_", one.name.strip()[:_NAME_CHARS_MAX])
+        shown = _shown(one)
         if not name:
             raise BadRequest("a tool was offered without a name")
         if name in taken:
@@ -65,6 +66,29 @@ def client_tools(live: LiveOffer, taken: Collection[str]) -> tuple[Tool, ...]:
     return tuple(ClientTool(live, tools, name, one) for name, one in made.items())
 
 
+def _check_size(offered: Sequence[OfferedTool]) -> None:
+    """Raise `BadRequest` for schemas that are too large; before anything looks into them."""
+    whole = 0
+    for tool in offered:
+        size = len(encode(tool.parameters))
+        if size > limits.SCHEMA_BYTES_MAX:
+            raise BadRequest(
+                f"the parameters of the tool {_shown(tool)} have {size:,} bytes; at most "
+                f"{limits.SCHEMA_BYTES_MAX:,} can be sent to a model"
+            )
+        whole += size
+        if whole > limits.OFFER_SCHEMA_BYTES_MAX:
+            raise BadRequest(
+                f"the parameters of the {len(offered)} tools have more than "
+                f"{limits.OFFER_SCHEMA_BYTES_MAX:,} bytes together, which go to a model each time: "
+                "offer fewer of them"
+            )
+
+
+def _shown(tool: OfferedTool) -> str:
+    return repr(clean_line(tool.name, limits.VALUE_CHARS_MAX))
+
+
 def _check(tool: OfferedTool, shown: str) -> None:
     if not tool.description.strip():
         raise BadRequest(f"the tool {shown} has no description: a model would not know its use")
@@ -72,11 +96,6 @@ def _check(tool: OfferedTool, shown: str) -> None:
         raise BadRequest(f"the parameters of the tool {shown} must be a schema of type object")
     if fault := schema_fault(tool.parameters):
         raise BadRequest(f"the parameters of the tool {shown} are no JSON Schema: {fault}")
-    if (size := len(encode(tool.parameters))) > limits.SCHEMA_BYTES_MAX:
-        raise BadRequest(
-            f"the parameters of the tool {shown} have {size:,} bytes; at most "
-            f"{limits.SCHEMA_BYTES_MAX:,} can be sent to a model"
-        )
 
 
 class ClientTool(Tool):
@@ -87,7 +106,9 @@ class ClientTool(Tool):
         self._tools = tools
         self._tool = tool
         schema = {"properties": {}, **tool.parameters, "type": "object"}
-        description = head_and_tail(clean(tool.description), limits.DESCRIPTION_BYTES_MAX)[0]
+        # Cut before it is cleaned, which costs more for each character, and after: it has grown.
+        description = head_and_tail(tool.description, limits.DESCRIPTION_BYTES_MAX)[0]
+        description = head_and_tail(clean(description), limits.DESCRIPTION_BYTES_MAX)[0]
         self._spec = ToolSpec(name, description, schema)
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import pytest
@@ -93,6 +94,26 @@ def test_names_clash_within_an_offer_and_their_number_is_bounded() -> None:
         offered(services, *(a_tool(f"t{n}") for n in range(129)))
     offered(services, a_tool("x" * 99))
     assert services.tools[0].spec.name == "x" * 64
+
+
+def test_what_is_too_large_is_refused_before_it_is_looked_into() -> None:
+    services = Services()
+    many = {"type": "object", "anyOf": [{}] * 2_700_000}
+    name, description = "\0" * 1_000_000, "\0" * 1_000_000
+    began = time.process_time()
+    with pytest.raises(BadRequest, match="have 8,100,027 bytes; at most 65,536"):
+        offered(services, a_tool("deploy", parameters=many))
+    offered(services, a_tool(f"a{name}", description=description))
+    assert time.process_time() - began < 1, "to look at each of them would take seconds"
+    assert len(services.tools[0].spec.description.encode()) <= limits.DESCRIPTION_BYTES_MAX
+
+
+def test_the_schemas_of_an_offer_are_bounded_together() -> None:
+    services = Services()
+    large = {"x": "y" * 60_000}
+    with pytest.raises(BadRequest, match="5 tools have more than 262,144 bytes together"):
+        offered(services, *(a_tool(f"t{n}", parameters=large) for n in range(5)))
+    offered(services, *(a_tool(f"t{n}", parameters=large) for n in range(4)))
 
 
 def test_the_newest_tool_of_a_name_wins_and_the_set_follows() -> None:

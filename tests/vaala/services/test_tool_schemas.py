@@ -103,6 +103,25 @@ def test_alternatives_that_multiply_end_soon() -> None:
     assert time.process_time() - began < 2, "2 to the power of 30 steps would take hours"
 
 
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ("x" * 1_000_000, '"' + "x" * 58 + "…"),
+        ([1] * 100_000, "a list of 100000"),
+        ([["x" * 1_000_000]], "a list of 1"),
+        ({"k": "x" * 1_000_000}, "an object of 1"),
+        ({f"{number}": 1 for number in range(100_000)}, "an object of 100000"),
+    ],
+    ids=lambda value: value if isinstance(value, str) and len(value) < 99 else "",
+)
+def test_a_large_value_costs_no_more_than_a_small_one(value: Any, shown: str) -> None:
+    form = {"properties": {"a": {"type": "null"}}}
+    began = time.process_time()
+    found = argument_problems({"a": value}, {"allOf": [form] * 1_000})
+    assert time.process_time() - began < 1, "to write it out each time would take seconds"
+    assert found == [f"`a` must be null, not {shown}"] * 1_000
+
+
 FAULTS: list[tuple[Any, str]] = [
     ([], "a schema is [], not an object"),
     (True, "a schema is true, not an object"),

@@ -23,9 +23,11 @@ log = logging.getLogger(__name__)
 
 
 @contextmanager
-def _discovery(data_dir: str | os.PathLike[str] | None) -> Generator[Discovery]:
+def _discovery(
+    data_dir: str | os.PathLike[str] | None, on_notice: Callable[[str], None]
+) -> Generator[Discovery]:
     data = Path(data_dir).absolute() if data_dir else data_directory(os.environ)
-    discovery = Discovery(place_of(data, os.environ), os.environ)
+    discovery = Discovery(place_of(data, os.environ), os.environ, on_notice)
     try:
         yield discovery
     finally:
@@ -66,7 +68,7 @@ async def connect(
         if address is not None and token is not None:
             finder = Direct(parse_address(address), token)
         else:
-            finder = stack.enter_context(_discovery(data_dir))
+            finder = stack.enter_context(_discovery(data_dir, on_notice))
         async with trio.open_nursery() as nursery:
             info = ClientInfo(name=name, version=VERSION)
             client = Client(nursery, finder, info, told, start=start, on_notice=on_notice)

@@ -1,8 +1,10 @@
 """`Finder`: leads to the server of a data directory, and starts it when there is none.
 
-A record is believed when the server behind it proves that it knows the token. All else (no
-record, a pid that is another program's now, a port of a stranger, one where nobody answers) means
-that there is no server: within short deadlines, and then one is started under a lock.
+A record is believed when somebody owns the data directory and the server behind the record proves
+that it knows the token. All else (no record, a pid that is another program's now, a port of a
+stranger, one where nobody answers) means that there is no server: within short deadlines, and then
+one is started under a lock. Whoever owns the data is waited for before that: it may be a server
+that only begins, that is just ending or that is very busy.
 
 Starting is done inside trio, not before: the same code serves a program that runs for weeks and
 finds its server gone, it can be cancelled at any moment, and nothing is forked with threads around.
@@ -10,7 +12,7 @@ finds its server gone, it can be cancelled at any moment, and nothing is forked 
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from typing import Protocol
 
@@ -49,13 +51,34 @@ class Direct(Struct, frozen=True):
             yield wire
 
 
+class _Sight(Struct, frozen=True):
+    """What there is to see of a server at one moment."""
+
+    found: ServerRecord | NoRecord
+    owned: bool
+    """Somebody owns the data directory: a server has done so since before it left its record."""
+
+
 class Discovery:
     """The server that owns a data directory, by its record."""
 
-    def __init__(self, place: Place, environ: Mapping[str, str]) -> None:
-        """``environ`` says what a server that is started inherits; see `vaala.client.spawn`."""
+    def __init__(
+        self,
+        place: Place,
+        environ: Mapping[str, str],
+        on_notice: Callable[[str], None],
+        *,
+        owned_s: float = limits.OWNED_S,
+    ) -> None:
+        """``environ`` says what a server that is started inherits; see `vaala.client.spawn`.
+
+        ``on_notice`` gets a line for the person when another owner is waited for, which is done
+        for ``owned_s`` at most.
+        """
         self._place = place
         self._environ = environ
+        self._on_notice = on_notice
+        self._owned_s = owned_s
         self._started: Started | None = None
 
     @asynccontextmanager
@@ -71,51 +94,79 @@ class Discovery:
             self._started = None
 
     async def _find(self, stack: AsyncExitStack, start: bool) -> Wire:
-        found = await self._read()
-        tried: ServerRecord | None = None
-        if isinstance(found, ServerRecord):
-            try:
-                return await self._open(stack, found)
-            except CannotConnect as error:
-                tried, reason = found, str(error)
-        else:
-            reason = found.reason
-        if not start:
-            raise CannotConnect(
-                f"no server runs for the data in {self._place.data} ({reason}); "
-                "start one with `vaala serve`"
-            )
-        async with hold_start_lock(self._place.start_lock):
-            return await self._find_or_start(stack, tried)
+        try:
+            return await self._open(stack, await self._look())
+        except CannotConnect as error:
+            if not start:
+                raise CannotConnect(
+                    f"no server runs for the data in {self._place.data} ({error}); "
+                    "start one with `vaala serve`"
+                ) from error
+        deadline = trio.current_time() + self._owned_s
+        while True:
+            # Before the lock is taken: other clients need not wait for each other here.
+            wire = await self._wait_for_owner(stack, deadline)
+            if wire is None:
+                async with hold_start_lock(self._place.start_lock):
+                    wire = await self._start(stack, deadline)
+            if wire is not None:
+                return wire
 
-    async def _find_or_start(self, stack: AsyncExitStack, tried: ServerRecord | None) -> Wire:
+    async def _wait_for_owner(self, stack: AsyncExitStack, deadline: float) -> Wire | None:
+        """Wait while somebody owns the data, at most until ``deadline``.
+
+        Returns the wire to the server that he turns out to be.
+        """
+        said_at = trio.current_time() + limits.OWNED_QUIET_S
+        while (sight := await self._look()).owned:
+            if isinstance(sight.found, ServerRecord):
+                try:
+                    return await self._open(stack, sight, patient=True)
+                except CannotConnect:
+                    pass  # of a run that has ended, or is about to
+            now = trio.current_time()
+            if now >= deadline:
+                break
+            if now >= said_at:
+                said_at = deadline
+                self._on_notice(
+                    f"another process owns the data in {self._place.data}, perhaps a server that "
+                    f"is just ending: waiting for it, at most {deadline - now:.0f} s more"
+                )
+            await trio.sleep(limits.OWNED_POLL_S)
+        return None
+
+    async def _start(self, stack: AsyncExitStack, deadline: float) -> Wire | None:
         """Under the start lock: whoever held it before may have started a server.
 
-        Somebody who owns the data may be a server that is only starting, that is ending, or that
-        is very busy; so he is waited for before a start is tried, which tells who he is.
+        Raises `CannotStart`, which names the owner when there is one after ``deadline``. Before
+        that an owner who came in between is no failure: then returns None.
         """
-        deadline = trio.current_time() + limits.OWNED_S
-        while True:
-            owned = await trio.to_thread.run_sync(is_owned, self._place.owner_lock)
-            found = await self._read()
-            if isinstance(found, ServerRecord) and (owned or found != tried):
-                try:
-                    return await self._open(stack, found, patient=owned)
-                except CannotConnect:
-                    tried = found  # of a run that has ended, or is about to
-            if not owned or trio.current_time() > deadline:
-                break
-            await trio.sleep(limits.OWNED_POLL_S)
-        self._started = await start_server(self._place, self._environ)
-        found = await self._read()
-        if isinstance(found, NoRecord):
-            raise CannotStart(f"a server was started and left no record: {found.reason}")
-        return await self._open(stack, found, patient=True)
+        wire = await self._wait_for_owner(stack, deadline)
+        if wire is not None:
+            return wire
+        try:
+            self._started = await start_server(self._place, self._environ)
+        except CannotStart as error:
+            if error.locked and trio.current_time() < deadline:
+                return None
+            raise
+        sight = await self._look()
+        if isinstance(sight.found, NoRecord):
+            raise CannotStart(f"a server was started and left no record: {sight.found.reason}")
+        return await self._open(stack, sight, patient=True)
 
-    async def _open(
-        self, stack: AsyncExitStack, record: ServerRecord, *, patient: bool = False
-    ) -> Wire:
-        """Open a wire to the first address of a record where its server is."""
+    async def _open(self, stack: AsyncExitStack, sight: _Sight, *, patient: bool = False) -> Wire:
+        """Open a wire to the first address of a record where its server is.
+
+        Nobody is spoken to when nobody owns the data: its server is gone then, and who listens in
+        its place is a stranger.
+        """
+        record = sight.found
+        if isinstance(record, NoRecord):
+            raise CannotConnect(record.reason)
+        if not sight.owned:
+            raise CannotConnect(f"the one of {', '.join(record.addresses)} has ended")
         handshake_s = limits.PATIENT_HANDSHAKE_S if patient else limits.HANDSHAKE_S
         problems: list[str] = []
         for text in record.addresses:
@@ -126,9 +177,13 @@ class Discovery:
                 problems.append(str(error))
         raise CannotConnect("; ".join(problems))
 
-    async def _read(self) -> ServerRecord | NoRecord:
-        return await trio.to_thread.run_sync(read_record, self._place.record, self._place.data)
+    async def _look(self) -> _Sight:
+        return await trio.to_thread.run_sync(_look, self._place)
 
     def _reap(self) -> None:
         if self._started is not None and self._started.reap() is not None:
             self._started = None
+
+
+def _look(place: Place) -> _Sight:
+    return _Sight(read_record(place.record, place.data), is_owned(place.owner_lock))

@@ -10,12 +10,15 @@ PATIENT_HANDSHAKE_S = 15.0
 """The same when it is known that a server runs: this machine may be very busy."""
 READY_S = 30.0
 """For a server to become ready after its start: it recovers what a crash has left."""
-START_LOCK_S = READY_S + 15.0
+OWNED_S = 25.0
+"""How long one who owns the data directory is waited for: a server that ends gives its turns and
+commands 11 s, then its telemetry 10 s, and has taken its record away before all that."""
+OWNED_QUIET_S = 2.0
+"""Of that, how long nothing is said about it: a server at rest takes less to begin or end."""
+OWNED_POLL_S = 0.05
+START_LOCK_S = OWNED_S + READY_S + 15.0
 """How long a client waits for another one that starts the server."""
 START_LOCK_POLL_S = 0.02
-OWNED_S = 2.0
-"""How long one who owns the data directory is waited for: a server takes less to begin or end."""
-OWNED_POLL_S = 0.05
 OUTPUT_BYTES_MAX = 1024 * 1024
 """What servers have printed; then it begins anew, with the part before it kept once."""
 LAST_WORDS_BYTES_MAX = 2_000
@@ -55,4 +58,5 @@ SUBSCRIPTION_UPDATES_MAX = 4_096
 """Updates that wait for one slow reader; then a new snapshot is asked for in their place."""
 SUBSCRIPTION_CHARACTERS_MAX = 8 * 1024 * 1024
 """Text in these updates, all together."""
-PAGE_ITEMS = 200
+PAGE_ITEMS = 100
+"""As many as the server gives at once."""

@@ -1,8 +1,9 @@
 """Starting a server as a process of its own, that owes nothing to whoever started it.
 
-It gets a new session, ``/`` as its directory, a private umask, nothing on its standard input, and
-the few variables that say who the user is and how this machine reaches others: not those of the
-shell that happened to be the first, whose keys and paths each client tells by itself.
+It gets a new session, ``/`` as its directory, nothing on its standard input, and the few variables
+that say who the user is and how this machine reaches others: not those of the shell that happened
+to be the first, whose keys and paths each client tells by itself. The umask is the user's, because
+what agents make is: files of the server itself have modes of their own.
 """
 
 from __future__ import annotations
@@ -110,7 +111,6 @@ def _spawn(
                 pass_fds=(writer,),
                 cwd="/",
                 env=server_environment(environ),
-                umask=0o077,
                 start_new_session=True,
             )
         )

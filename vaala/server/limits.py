@@ -17,6 +17,8 @@ OUTBOX_BYTES_MAX = 4 * 1024 * 1024
 WATCHED_CONVERSATIONS_MAX = 256
 """Conversations that one client watches at the same time; what waits for it in all of them is
 bounded by `vaala.limits.CLIENT_QUEUE_CHARACTERS_MAX`."""
+OFFERS_PER_CLIENT_MAX = 256
+"""Conversations that one client serves at the same time."""
 NOTICES_MAX = 16
 """Lines for the person that wait for a client; the oldest is dropped for one more."""
 

@@ -47,7 +47,10 @@ class ClientOfferResult(Value, frozen=True, kw_only=True):
 
 
 class ClientOfferParams(Value, Request[ClientOfferResult], frozen=True, kw_only=True):
-    """Offer services for a conversation; an earlier offer of this connection for it is replaced."""
+    """Offer services for a conversation; an earlier offer of this connection for it is replaced.
+
+    ``bad_request`` for files or a terminal from another machine than the server's.
+    """
 
     method = "client/offer"
     result = ClientOfferResult

@@ -1318,7 +1318,11 @@ export interface ClientOfferResult {
   offerId: string;
 }
 
-/** Offer services for a conversation; an earlier offer of this connection for it is replaced. */
+/**
+ * Offer services for a conversation; an earlier offer of this connection for it is replaced.
+ *
+ * `bad_request` for files or a terminal from another machine than the server's.
+ */
 export interface ClientOfferParams {
   conversationId: string;
   /** Text files of the local executor are read and written through the client. */
@@ -1657,7 +1661,11 @@ export interface Methods {
    * machine than the server.
    */
   "client/environment": { params: ClientEnvironmentParams; result: Done };
-  /** Offer services for a conversation; an earlier offer of this connection for it is replaced. */
+  /**
+   * Offer services for a conversation; an earlier offer of this connection for it is replaced.
+   *
+   * `bad_request` for files or a terminal from another machine than the server's.
+   */
   "client/offer": { params: ClientOfferParams; result: ClientOfferResult };
   /** Take an offer back. */
   "client/withdraw": { params: ClientWithdrawParams; result: Done };

@@ -7,16 +7,20 @@ from contextlib import ExitStack, contextmanager
 
 from vaala.conversation import Conversation
 from vaala.runtime import Runtime
+from vaala.server import limits
 from vaala.server.api.served import offer_of
 from vaala.server.asking import Asking
 from vaala.services.base import Offer
-from vaala_protocol.errors import NotFound
+from vaala_protocol.errors import NotFound, Overloaded
 from vaala_protocol.ids import new_id
 from vaala_protocol.methods.client import ClientOfferParams
 
 
 class Offers:
-    """At most one offer for each conversation; a later one takes the place of the one before."""
+    """At most one offer for each conversation; a later one takes the place of the one before.
+
+    Each keeps its conversation open, so there are at most `limits.OFFERS_PER_CLIENT_MAX`.
+    """
 
     def __init__(self, runtime: Runtime, asking: Asking) -> None:
         self._runtime = runtime
@@ -42,13 +46,22 @@ class Offers:
         Raises `BadRequest` and `Overloaded` for what cannot be offered, `NotFound`, `Stopping`;
         then an earlier offer stands.
         """
+        self._check_room(params.conversation_id)
         conversation = await self._runtime.conversation(params.conversation_id)
+        self._check_room(params.conversation_id)  # others may have been made meanwhile
         held = _Held(offer_of(client, params, self._asking), conversation)
         before = self._held.get(params.conversation_id)
         self._held[params.conversation_id] = held
         if before is not None:
             before.end()
         return held.id
+
+    def _check_room(self, conversation_id: str) -> None:
+        if conversation_id not in self._held and len(self._held) >= limits.OFFERS_PER_CLIENT_MAX:
+            raise Overloaded(
+                f"this client serves {len(self._held)} conversations already: let it withdraw one "
+                "of its offers"
+            )
 
     def renew(self, conversation: Conversation) -> None:
         """Offer again to a conversation that was opened again since. Raises as `make`."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from vaala.server.api.caller import Caller
 from vaala.server.api.method import Method, conversation_lane, method, no_lane
+from vaala_protocol.errors import BadRequest
 from vaala_protocol.methods import client as wire
 from vaala_protocol.methods.base import Done
 
@@ -14,6 +15,11 @@ async def environment(caller: Caller, params: wire.ClientEnvironmentParams) -> D
 
 
 async def offer(caller: Caller, params: wire.ClientOfferParams) -> wire.ClientOfferResult:
+    if not caller.peer.local and (params.files is not None or params.terminal):
+        raise BadRequest(
+            "files and terminals are taken from clients on the server's own machine only: they "
+            "stand for those of this machine; offer tools instead"
+        )
     return wire.ClientOfferResult(offer_id=await caller.offers.make(caller.name, params))
 
 

@@ -10,6 +10,8 @@ import trio
 
 from tests.vaala.runtime.driving import script
 from tests.vaala.server.api.serving import Client, machine, server, settled
+from vaala.server import limits
+from vaala.server.wire import PeerInfo
 from vaala.services.base import TerminalCommand
 from vaala.services.errors import ServiceGone
 from vaala.services.live import LiveOffer
@@ -100,6 +102,53 @@ async def test_a_client_does_all_that_it_offers(autojump_clock: object) -> None:
         assert await offer.terminals.output("t") == output
         answers(client, wire.TerminalEndParams, lambda p: wire.TerminalExit(signal=9))
         assert (await offer.terminals.end("t")).signal == 9
+
+
+async def test_a_client_elsewhere_serves_nothing_of_this_machine(autojump_clock: object) -> None:
+    far = PeerInfo("10.0.0.7:1", local=False)
+    async with (
+        server(script({"say": "ok"}), executors=machine()) as served,
+        served.client(peer=far) as client,
+    ):
+        talk = await client.create()
+        for params in (
+            wire.ClientOfferParams(conversation_id=talk, files=wire.OfferedFiles()),
+            wire.ClientOfferParams(conversation_id=talk, terminal=True),
+        ):
+            with pytest.raises(BadRequest, match="own machine only"):
+                await client.call(params)
+        await client.call(
+            wire.ClientOfferParams(conversation_id=talk, tools=(ECHO,), elicitation=True)
+        )
+
+
+async def test_one_client_serves_a_bounded_number_of_conversations(
+    autojump_clock: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "OFFERS_PER_CLIENT_MAX", 2)
+    async with (
+        server(script({"say": "ok"}), executors=machine()) as served,
+        served.client() as client,
+    ):
+        talks = [await client.create() for _ in range(3)]
+        made = [
+            await client.begin(wire.ClientOfferParams(conversation_id=talk, elicitation=True))
+            for talk in talks
+        ]
+        outcomes: list[object] = []
+        refused: list[str] = []
+        for id in made:
+            try:
+                outcomes.append(await client.answer_of(id))
+            except Overloaded as error:
+                refused.append(str(error))
+        assert len(outcomes) == 2
+        assert "let it withdraw one" in refused[0]
+        first = outcomes[0]
+        assert isinstance(first, wire.ClientOfferResult)
+        await client.call(wire.ClientWithdrawParams(offer_id=first.offer_id))
+        await client.call(wire.ClientOfferParams(conversation_id=talks[2], elicitation=True))
+        await client.call(wire.ClientOfferParams(conversation_id=talks[2], elicitation=True))
 
 
 async def test_what_a_client_refuses_or_garbles_is_told(autojump_clock: object) -> None:

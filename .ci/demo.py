@@ -1,7 +1,8 @@
 """`make demo`: the scripted agent works on a copy of a small project, with real tools.
 
-No key and no network: the model's part is a script, everything else is what every run uses. The
-copy and the conversation are left in a temporary folder that the last line names.
+No key and no network: the model's part is a script, everything else is what every run uses, the
+server too, which is ended at the end. The copy and the conversation are left in a temporary folder
+that the last line names.
 """
 
 from __future__ import annotations
@@ -31,10 +32,14 @@ def main() -> int:
         command = [str(BIN / "vaala"), *words, "--data-dir", str(folder / "data")]
         return subprocess.run(command, cwd=project, env=env, stderr=subprocess.STDOUT).returncode
 
-    print(f'$ vaala run --model scripted --mode full "{PROMPT}"', flush=True)
-    code = vaala("run", "--model", "scripted", "--mode", "full", PROMPT)
-    print("\n$ vaala list", flush=True)
-    code = code or vaala("list")
+    try:
+        print(f'$ vaala run --model scripted --mode full "{PROMPT}"', flush=True)
+        code = vaala("run", "--model", "scripted", "--mode", "full", PROMPT)
+        print("\n$ vaala list", flush=True)
+        code = code or vaala("list")
+    finally:
+        print("\n$ vaala stop", flush=True)
+        vaala("stop")
     print(f"\nThe project and the conversation are in {folder}")
     if code == 0 and (project / "stats.py").read_text() == before:
         sys.exit("the agent changed nothing")

@@ -67,11 +67,14 @@ def _use(vaala: Path, folder: Path, *, version: str) -> None:
         sys.exit("vaala --version does not tell the version of the wheel")
     if "run" not in _call(vaala, "--help", cwd=work, env=env):
         sys.exit("vaala --help does not name the run command")
-    answer = _call(vaala, "run", "--model", "scripted", "hello", cwd=work, env=env)
-    if not answer.strip():
-        sys.exit("vaala run printed no answer")
-    if "hello" not in _call(vaala, "list", cwd=work, env=env):
-        sys.exit("vaala list does not show the conversation that was run")
+    try:
+        answer = _call(vaala, "run", "--model", "scripted", "hello", cwd=work, env=env)
+        if not answer.strip():
+            sys.exit("vaala run printed no answer")
+        if "hello" not in _call(vaala, "list", cwd=work, env=env):
+            sys.exit("vaala list does not show the conversation that was run")
+    finally:
+        _call(vaala, "stop", cwd=work, env=env)
     print(f"the wheel works: {answer.strip().splitlines()[0]}")
 
 

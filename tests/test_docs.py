@@ -61,6 +61,14 @@ def _call(*command: str, **env: str) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
+@pytest.fixture
+def stopped() -> Iterator[None]:
+    """End the server that an example starts."""
+    yield
+    done = _call("vaala", "stop")
+    assert done.returncode == 0, done.stderr
+
+
 def test_there_are_examples_to_run() -> None:
     assert len(PYTHON) >= 7
     assert len(SHELL) >= 4
@@ -93,6 +101,7 @@ async def test_the_example_with_a_model_server_runs() -> None:
         assert server.requests[0].json["model"] == "small"
 
 
+@pytest.mark.usefixtures("stopped")
 @pytest.mark.parametrize("block", SHELL, ids=str)
 def test_shell_examples_run(block: Block) -> None:
     done = _call("sh", "-ec", block.text)
@@ -106,6 +115,7 @@ def test_the_readme_shows_what_the_demo_does(tmp_path: Path) -> None:
     shown, _, rest = done.stdout.partition("\n\n$ vaala list\n")
     assert block.text.split() == shown.split()
     assert "The test fails." in rest
+    assert "stopped the server (process " in rest
 
 
 def _write_configuration(directory: Path) -> None:
@@ -118,6 +128,7 @@ def _write_configuration(directory: Path) -> None:
     (directory / "reviewer.md").write_text("Review.")
 
 
+@pytest.mark.usefixtures("stopped")
 async def test_the_configuration_that_is_shown_runs() -> None:
     directory = Path(os.environ["XDG_CONFIG_HOME"]) / "vaala"
     directory.mkdir(parents=True)

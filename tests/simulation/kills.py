@@ -61,7 +61,16 @@ class Place:
         self._model = f"scripted:{directory / 'script.yaml'}"
 
     def start(self) -> subprocess.Popen[bytes]:
-        words = ["run", "--model", self._model, "--mode", "full", "--data-dir", str(self.data)]
+        words = [
+            "run",
+            "--in-process",
+            "--model",
+            self._model,
+            "--mode",
+            "full",
+            "--data-dir",
+            str(self.data),
+        ]
         return subprocess.Popen(
             [sys.executable, "-m", "vaala", *words, "--cwd", str(self.work), "go"],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,

@@ -9,6 +9,7 @@ from typing import Protocol
 import trio
 from msgspec import Struct
 
+from vaala.cli.allowing import RunRules
 from vaala.cli.preview import preview
 from vaala.cli.progress import Progress, View
 from vaala.cli.questions import ask_question
@@ -43,6 +44,8 @@ class Approver(Struct):
     view: View
     directory: str
     """Where the conversation works."""
+    rules: RunRules = RunRules()
+    """What is answered for the person; see `vaala.cli.allowing`."""
     refused: list[str] = []
     """What was rejected because there was nobody to ask, each with what would allow it."""
 
@@ -63,6 +66,14 @@ class Approver(Struct):
     async def _settle(self, approval: Approval) -> None:
         call = self.progress.calls.get(approval.tool_call_id)
         title = clean_line(call.title or call.name, 200) if call else approval.tool_call_id
+        if (rule := self.rules.covering(approval, call)) is not None:
+            await self._answer(approval, _allowance(approval), f"--allow {rule}")
+            return
+        if self.rules.only:
+            self.refused.append(_way_out(approval, title))
+            reason = "the mode read-only allows nothing but what a rule names"
+            await self._answer(approval, _rejection(approval), reason)
+            return
         if self.terminal is None or not self.terminal.in_foreground():
             self.refused.append(_way_out(approval, title))
             reason = "nobody can be asked: there is no terminal"
@@ -162,6 +173,11 @@ def _rejection(approval: Approval) -> str:
     wide = {"reject_once": 0, "reject_always": 1}
     rejecting = [option for option in approval.options if option.kind in wide]
     return min(rejecting, key=lambda option: wide[option.kind]).id
+
+
+def _allowance(approval: Approval) -> str:
+    """Return the option that allows the call and nothing more."""
+    return next(option.id for option in approval.options if option.kind == "allow_once")
 
 
 def _keys(options: tuple[ApprovalOption, ...]) -> dict[str, ApprovalOption]:

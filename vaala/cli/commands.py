@@ -87,6 +87,9 @@ RUN = Command(
                "between them, without any such line each line is a prompt", "FILE",
                complete="file"),
         Option("--json", "print one event per line as JSON instead of the answer"),
+        Option("--detach", "print the conversation's id and leave; the server goes on with it",
+               short="-d"),
+        Option("--in-process", "run the agent in this process, without a server"),
         DATA_DIR,
     ),
     more=(
@@ -125,9 +128,62 @@ SERVE = Command(
     ),
 )  # fmt: skip
 
+DECISION = Argument("ID", "the id that inbox shows, or the beginning of it")
+
+LIVE: tuple[Command, ...] = (
+    Command(
+        "status", "show what is alive in the server, and what it waits for",
+        "vaala.cli.status:main", (), (JSON, DATA_DIR),
+    ),
+    Command(
+        "stop", "end the server; running turns are interrupted, everything is kept",
+        "vaala.cli.lifecycle:stop", (),
+        (Option("--if-idle", "only when no turn and no command runs"), DATA_DIR),
+    ),
+    Command(
+        "restart", "end the server and start it again", "vaala.cli.lifecycle:restart", (),
+        (Option("--if-idle", "only when no turn and no command runs"), DATA_DIR),
+    ),
+    Command("watch", "follow a conversation while it goes on", "vaala.cli.following:watch", (ID,),
+            (JSON, DATA_DIR), more="Ctrl-C leaves; the conversation goes on."),
+    Command(
+        "send", "give a conversation a message and leave", "vaala.cli.following:send",
+        (ID, Argument("PROMPT", "the message", many="some")),
+        (Option("--steer", "let the running turn read it, instead of the next one"), DATA_DIR),
+    ),
+    Command(
+        "wait", "wait until a conversation is idle and print its last answer",
+        "vaala.cli.following:wait", (ID,), (DATA_DIR,),
+        more="Exit code: that of the last turn, as for run.",
+    ),
+    Command(
+        "attach", "talk with a conversation on the terminal: watch, answer and send",
+        "vaala.cli.following:attach", (ID,), (DATA_DIR,),
+        more="Ctrl-C interrupts the turn, a second one leaves, as Ctrl-D does.",
+    ),
+    Command("inbox", "list what waits for a person, in all conversations", "vaala.cli.inbox:main",
+            (), (JSON, DATA_DIR)),
+    Command(
+        "approve", "allow or reject a call that waits", "vaala.cli.inbox:approve", (DECISION,),
+        (
+            Option("--reject", "reject it"),
+            Option("--option", "one of the options that inbox shows (default: allow this call)",
+                   "OPTION"),
+            Option("--reason", "what the agent is told with it", "TEXT"),
+            DATA_DIR,
+        ),
+    ),
+    Command(
+        "answer", "answer a question of an agent", "vaala.cli.inbox:answer",
+        (DECISION, Argument("TEXT", "the answer", many="any")),
+        (Option("--none", "let the agent go on without an answer"), DATA_DIR),
+    ),
+)  # fmt: skip
+
 COMMANDS: tuple[Command, ...] = (
     RUN,
     SERVE,
+    *LIVE,
     Command(
         "list", "list conversations, newest first", "vaala.cli.listing:main",
         options=(
@@ -144,6 +200,13 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command("delete", "delete a conversation for good", "vaala.cli.delete:main", (ID,),
             (YES, DATA_DIR)),
+    Command("rename", "give a conversation a title", "vaala.cli.organizing:rename",
+            (ID, Argument("TITLE", "the new title", many="some")), (DATA_DIR,)),
+    Command("archive", "take a conversation out of the list", "vaala.cli.organizing:archive",
+            (ID,), (Option("--undo", "put it back"), DATA_DIR)),
+    Command("fork", "copy a conversation; the copy goes its own way", "vaala.cli.organizing:fork",
+            (ID,), (Option("--turn", "the last turn to take along (default: all)", "ID"),
+                    DATA_DIR)),
     Command(
         "export", "write a conversation to an archive", "vaala.cli.transfer:export",
         (ID, Argument("FILE", "the archive (default: ID.tar.gz); - is stdout", many="optional",
@@ -175,6 +238,9 @@ COMMANDS: tuple[Command, ...] = (
             "vaala.cli.init:main"),
     Command("reindex", "rebuild the index of lists and search from the conversations",
             "vaala.cli.reindex:main", (), (DATA_DIR,)),
+    Command("doctor", "check data, server, configuration and model, and tell what to do",
+            "vaala.cli.doctor:main", (), (JSON, DATA_DIR),
+            more="Exit code: 1 when something is wrong."),
     Command(
         "completion", "print the completion script of a shell", "vaala.cli.completion:main",
         (Argument("SHELL", "bash, zsh or fish", choices=("bash", "zsh", "fish")),),

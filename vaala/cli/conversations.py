@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from vaala.cli.exits import USAGE, CommandFailed
-from vaala.dao.reader import Reader
+from vaala.interface import Catalog
 from vaala_protocol.ids import is_id
 from vaala_protocol.pages import ListQuery
 
@@ -11,7 +11,7 @@ PAGE = 500
 _ALL = ListQuery(order="created", archived=None)
 
 
-async def find_id(reader: Reader, text: str) -> str:
+async def find_id(catalog: Catalog, text: str) -> str:
     """Return the id that ``text`` is, or is the only beginning of; raises `CommandFailed`.
 
     Ids sort by time, so that what was made lately is found first.
@@ -24,7 +24,7 @@ async def find_id(reader: Reader, text: str) -> str:
     found: list[str] = []
     cursor: str | None = None
     while True:
-        page = await reader.list(_ALL, cursor, PAGE)
+        page = await catalog.list(_ALL, cursor, PAGE)
         found += [row.id for row in page.rows if row.id.startswith(wanted)]
         cursor = page.cursor
         older = page.rows and page.rows[-1].id[: len(wanted)] < wanted
@@ -32,9 +32,9 @@ async def find_id(reader: Reader, text: str) -> str:
             return _only(text, found)
 
 
-async def newest_id(reader: Reader, directory: str) -> str:
+async def newest_id(catalog: Catalog, directory: str) -> str:
     """Return the conversation of a directory that was used last; raises `CommandFailed`."""
-    page = await reader.list(ListQuery(directory=directory), None, 1)
+    page = await catalog.list(ListQuery(directory=directory), None, 1)
     if not page.rows:
         raise CommandFailed(
             f"no conversation in {directory} yet; leave out --continue to begin one", USAGE

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import os
 from argparse import Namespace
 from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import TypeVar
 
+from vaala.cli.connecting import data_dir
 from vaala.cli.exits import UNREACHABLE, CommandFailed
 from vaala.dao.opening import open_store, open_store_readonly
 from vaala.dao.reader import Reader
 from vaala.dao.store import Store
-from vaala.paths import data_directory
 
 T = TypeVar("T")
-
-
-def data_dir(arguments: Namespace) -> Path:
-    given: str | None = arguments.data_dir
-    return Path(given).expanduser().absolute() if given else data_directory(os.environ)
 
 
 @asynccontextmanager

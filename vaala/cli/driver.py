@@ -2,32 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, Sequence
+from collections.abc import AsyncIterable, Awaitable, Callable, Sequence
 
 import trio
 from msgspec import Struct
 
 from vaala.cli.approver import Approver
-from vaala.cli.exits import DONE, FAILED, INTERRUPTED, REFUSED, UNREACHABLE
+from vaala.cli.exits import DONE, REFUSED, USAGE
+from vaala.cli.outcome import code_of
 from vaala.cli.output import Output
 from vaala.cli.progress import Progress, Update, View
-from vaala.handle import ConversationHandle
+from vaala.interface import Conversation
 from vaala_protocol.settings import Settings
 from vaala_protocol.state import TurnInfo, TurnResult
 
 CATCH_UP_S = 5.0
 """How long the last updates of an ended turn are waited for."""
-_LIMITS = frozenset({"max_tokens", "max_steps", "budget", "loop", "refusal"})
 
 
 class Driver(Struct, frozen=True):
-    conversation: ConversationHandle
+    conversation: Conversation
     view: View
     output: Output
     progress: Progress
     approver: Approver
     settings: Settings | None
     """Laid over what the conversation runs with, for these prompts only."""
+    model_line: str | None = None
+    """Told when a turn shows that there is such a model; None: it is told already."""
 
     async def run(self, prompts: Sequence[str], updates: AsyncIterable[Update]) -> int:
         """Run the prompts until one does not end well; return the exit code.
@@ -35,15 +37,26 @@ class Driver(Struct, frozen=True):
         Raises `ReaderGone` (in a group) when nobody reads the answer any more. Cancel: the turn
         is interrupted when the conversation closes.
         """
-        code = DONE
+
+        async def one_after_the_other() -> int:
+            code = DONE
+            for prompt in prompts:
+                code = await self.prompt(prompt)
+                if code != DONE:
+                    break
+            return code
+
+        return await self.during(one_after_the_other, updates)
+
+    async def during(
+        self, work: Callable[[], Awaitable[int]], updates: AsyncIterable[Update]
+    ) -> int:
+        """Show updates and answer what is asked while ``work`` runs; return what it returns."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self.output.run)
             nursery.start_soon(self._watch, updates)
             nursery.start_soon(self.approver.run)
-            for prompt in prompts:
-                code = await self._prompt(prompt)
-                if code != DONE:
-                    break
+            code = await work()
             await self.output.drain()
             nursery.cancel_scope.cancel()
         return code
@@ -56,7 +69,8 @@ class Driver(Struct, frozen=True):
         self.view.note("interrupting; Ctrl-C again to quit at once")
         return True
 
-    async def _prompt(self, prompt: str) -> int:
+    async def prompt(self, prompt: str) -> int:
+        """Run one prompt; return what a command that ran it alone would end with."""
         result = await self.conversation.run(prompt, settings=self.settings)
         with trio.move_on_after(CATCH_UP_S):
             await self.progress.wait_ended(result.turn.id)
@@ -68,13 +82,9 @@ class Driver(Struct, frozen=True):
     def _code(self, turn: TurnInfo) -> int:
         if self.approver.refused or self.progress.denied:
             return REFUSED
-        if turn.state == "interrupted":
-            return REFUSED if turn.interrupted_by == "budget" else INTERRUPTED
-        if turn.stop_reason in _LIMITS:
-            return REFUSED
-        if turn.state == "failed":
-            return UNREACHABLE if self.progress.model_error == "network" else FAILED
-        return DONE
+        if turn.state == "failed" and not self.progress.began and turn.message:
+            return USAGE  # it could not begin: no such model, an agent that is gone
+        return code_of(turn, network=self.progress.model_error == "network")
 
     def _explain(self, result: TurnResult, code: int) -> None:
         """Tell why it did not end well, or without an answer; a line for each refused call."""
@@ -93,5 +103,8 @@ class Driver(Struct, frozen=True):
     async def _watch(self, updates: AsyncIterable[Update]) -> None:
         async for update in updates:
             await self.output.wait_room()
+            began = self.progress.began
             self.progress.update(update)
+            if self.model_line is not None and not began and self.progress.began:
+                self.view.note(self.model_line)
             self.view.update(update)

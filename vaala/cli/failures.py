@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 import traceback
 from collections.abc import Awaitable, Callable
 
 import trio
 
+from vaala.cli.connecting import CONFIG_UNUSABLE
 from vaala.cli.exits import FAILED, INTERRUPTED, UNREACHABLE, USAGE, CommandFailed
 from vaala.cli.logs import open_log
 from vaala.cli.output import ReaderGone
-from vaala.config.errors import ConfigError
-from vaala.dao.errors import StoreLocked
-from vaala.models.base import ModelUnreachable
 from vaala_protocol.errors import BadRequest, NotFound, Refused
-from vaala_storage.errors import StorageError
 
 log = logging.getLogger(__name__)
+
+_UNREACHABLE = (
+    ("vaala.dao.errors", "StoreLocked"),
+    ("vaala.models.base", "ModelUnreachable"),
+    ("vaala.client.errors", "ClientError"),
+)
 
 
 def run_program(program: Callable[[], Awaitable[int]]) -> int:
@@ -50,21 +54,33 @@ def mapped(error: BaseException) -> BaseException:
             return BrokenPipeError()
         case KeyboardInterrupt():
             return CommandFailed("interrupted", INTERRUPTED)
-        case ConfigError(problems=problems):
-            lines = "\n  ".join(map(str, problems))
-            return CommandFailed(f"the configuration cannot be used:\n  {lines}", USAGE)
-        case StoreLocked():
-            return CommandFailed(str(error), UNREACHABLE)
-        case ModelUnreachable():
-            return CommandFailed(str(error), UNREACHABLE)
+        case _ if (known := _of_runtime(error)) is not None:
+            return known
         case BadRequest() | NotFound():
             return CommandFailed(str(error), USAGE)
         case Refused():
             return CommandFailed(str(error), FAILED)
-        case StorageError():
-            return CommandFailed(f"the data directory: {error}", UNREACHABLE)
         case _:
             return error
+
+
+def _of_runtime(error: BaseException) -> CommandFailed | None:
+    """Return what an error of a runtime in this process, or of a connection, means."""
+    if _is(error, "vaala.config.errors", "ConfigError"):
+        lines = "\n  ".join(map(str, getattr(error, "problems", ())))
+        return CommandFailed(f"{CONFIG_UNUSABLE}\n  {lines}", USAGE)
+    if _is(error, "vaala_storage.errors", "StorageError"):
+        return CommandFailed(f"the data directory: {error}", UNREACHABLE)
+    for module, name in _UNREACHABLE:
+        if _is(error, module, name):
+            return CommandFailed(str(error), UNREACHABLE)
+    return None
+
+
+def _is(error: BaseException, module: str, name: str) -> bool:
+    """Tell whether an error is of a class whose module may never have been imported."""
+    kind = getattr(sys.modules.get(module), name, None)
+    return kind is not None and isinstance(error, kind)
 
 
 def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:

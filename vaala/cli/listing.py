@@ -9,7 +9,7 @@ from functools import partial
 
 import trio
 
-from vaala.cli.data import open_reader
+from vaala.cli.connecting import open_catalog
 from vaala.cli.exits import DONE, USAGE, CommandFailed
 from vaala.cli.failures import run_program
 from vaala.cli.people import directory_of, local_time, short_ids, title_of
@@ -29,8 +29,8 @@ def main(arguments: Namespace) -> int:
 async def _list(arguments: Namespace) -> int:
     limit = limit_of(arguments)
     directory = str(await trio.Path(arguments.cwd).resolve()) if arguments.cwd else None
-    async with open_reader(arguments) as reader:
-        page = await reader.list(ListQuery(directory=directory), None, limit)
+    async with open_catalog(arguments) as catalog:
+        page = await catalog.list(ListQuery(directory=directory), None, limit)
     if arguments.json:
         for row in page.rows:
             say(row_json(row))

@@ -6,8 +6,9 @@ import sys
 from argparse import Namespace
 from functools import partial
 
-from vaala.cli.data import data_dir, open_writer
-from vaala.cli.exits import DONE, FAILED
+from vaala.cli.connecting import data_dir, find_server
+from vaala.cli.data import open_writer
+from vaala.cli.exits import DONE, FAILED, UNREACHABLE, CommandFailed
 from vaala.cli.failures import run_program
 from vaala.cli.standard import say
 from vaala.dao.pages import ReindexReport
@@ -18,6 +19,10 @@ def main(arguments: Namespace) -> int:
 
 
 async def _reindex(arguments: Namespace) -> int:
+    async with find_server(arguments) as client:
+        if client is not None:
+            text = "a server has the data open: end it with `vaala stop`, then run this again"
+            raise CommandFailed(text, UNREACHABLE)
     async with open_writer(data_dir(arguments)) as store:
         report = await store.reindex(_progress if sys.stderr.isatty() else None)
     if sys.stderr.isatty():

@@ -4,41 +4,45 @@ from __future__ import annotations
 
 import os
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 
 from msgspec import Struct
 
+from vaala.cli.allowing import RunRules, check_tools
 from vaala.cli.approver import Approver
+from vaala.cli.connecting import data_dir, open_server
 from vaala.cli.conversations import find_id, newest_id
-from vaala.cli.data import data_dir
 from vaala.cli.driver import Driver
-from vaala.cli.exits import FAILED, USAGE, CommandFailed
+from vaala.cli.exits import DONE, FAILED, USAGE, CommandFailed
 from vaala.cli.failures import run_program
+from vaala.cli.home import Home, ServerHome
 from vaala.cli.interrupts import heed_signals
 from vaala.cli.json_view import JsonView, error_line
 from vaala.cli.output import Output
 from vaala.cli.progress import Progress, View
 from vaala.cli.prompts import read_prompts
-from vaala.cli.standard import say
+from vaala.cli.standard import aside, say
 from vaala.cli.terminal import Terminal, open_terminal
 from vaala.cli.text_view import TextView
-from vaala.cli.wiring import User, open_user
-from vaala.config import DEFAULT_AGENT
-from vaala.handle import ConversationHandle
-from vaala.models.base import ModelUnreachable
-from vaala_protocol.errors import BadRequest
+from vaala.interface import Conversation
+from vaala_protocol.methods.catalog import AgentGetParams
 from vaala_protocol.settings import Settings
+
+DEFAULT_AGENT = "default"
 
 
 class Job(Struct, frozen=True):
     """A conversation to run prompts in."""
 
-    conversation: ConversationHandle
+    conversation: Conversation
     settings: Settings | None
     """For these prompts only; None: what the conversation has."""
     model_line: str
+    """Which model runs, and why."""
+    rules: RunRules
 
 
 def main(arguments: Namespace) -> int:
@@ -58,6 +62,9 @@ def _check(arguments: Namespace) -> None:
         raise CommandFailed("give --continue or --conversation, not both", USAGE)
     if goes_on and arguments.agent is not None:
         raise CommandFailed("--agent is for a new conversation; this one has its agent", USAGE)
+    if arguments.detach and (arguments.in_process or arguments.allow):
+        other = "--in-process" if arguments.in_process else "--allow"
+        raise CommandFailed(f"{other} needs this command to stay: leave out --detach", USAGE)
     if arguments.cwd is not None and not Path(arguments.cwd).is_dir():
         raise CommandFailed(f"--cwd {arguments.cwd}: no such directory", USAGE)
 
@@ -65,83 +72,111 @@ def _check(arguments: Namespace) -> None:
 async def _run(arguments: Namespace, prompts: Sequence[str]) -> int:
     code = FAILED
     with open_terminal() as terminal:
-        async with (
-            heed_signals() as interrupts,
-            open_user(data_dir(arguments), allow=arguments.allow or ()) as user,
-        ):
-            job = await _job(user, arguments)
+        async with heed_signals() as interrupts, _open_home(arguments) as home:
+            job = await _job(home, arguments)
+            if arguments.detach:
+                return await _detach(job, prompts)
             async with job.conversation.subscribe() as updates:
-                driver = await _driver(job, arguments, terminal)
+                driver = await _driver(home, job, arguments, terminal)
                 with interrupts.watching(driver):
                     code = await driver.run(prompts, updates)
+            if home.shared and interrupts.received and driver.progress.running:
+                aside(f"vaala: it goes on in the server: vaala attach {job.conversation.id}")
     return 128 + interrupts.received if interrupts.received else code
 
 
-async def _driver(job: Job, arguments: Namespace, terminal: Terminal | None) -> Driver:
+@asynccontextmanager
+async def _open_home(arguments: Namespace) -> AsyncGenerator[Home]:
+    allow: Sequence[str] = arguments.allow or ()
+    if arguments.in_process:
+        from vaala.cli.wiring import open_user
+
+        async with open_user(data_dir(arguments), allow=allow) as user:
+            yield user
+        return
+    rules = RunRules.parse(allow)
+    async with open_server(arguments) as client:
+        if allow:
+            agent = await client.ask(AgentGetParams(name=arguments.agent or DEFAULT_AGENT))
+            check_tools(rules, agent.tools)
+        yield ServerHome(client)
+
+
+async def _detach(job: Job, prompts: Sequence[str]) -> int:
+    """Leave the prompts to the server: they are on disk and run one after the other."""
+    for prompt in prompts:
+        await job.conversation.send(prompt, settings=job.settings)
+    say(job.conversation.id)
+    return DONE
+
+
+async def _driver(home: Home, job: Job, arguments: Namespace, terminal: Terminal | None) -> Driver:
     output = Output()
     conversation = job.conversation
     progress = Progress(conversation.id)
     view: View = JsonView(output) if arguments.json else TextView(conversation.id, output)
-    view.note(job.model_line)
+    if not home.shared:
+        view.note(job.model_line)
     places = (await conversation.info()).locations
     where = places[0].directory if places else os.curdir
-    approver = Approver(conversation, progress, terminal, view, where)
-    return Driver(conversation, view, output, progress, approver, job.settings)
+    approver = Approver(conversation, progress, terminal, view, where, job.rules)
+    later = job.model_line if home.shared else None
+    return Driver(conversation, view, output, progress, approver, job.settings, later)
 
 
-async def _job(user: User, arguments: Namespace) -> Job:
-    given = Settings(model=arguments.model, mode=arguments.mode)
+async def _job(home: Home, arguments: Namespace) -> Job:
+    given = Settings(model=_model(arguments.model), mode=arguments.mode)
     if arguments.conversation is None and not arguments.continue_:
-        return await _new(user, arguments, given)
-    return await _going_on(user, arguments, given)
+        return await _new(home, arguments, given)
+    return await _going_on(home, arguments, given)
 
 
-async def _new(user: User, arguments: Namespace, given: Settings) -> Job:
+async def _new(home: Home, arguments: Namespace, given: Settings) -> Job:
     name: str = arguments.agent or DEFAULT_AGENT
-    agent = user.runtime.definitions.agent(name)
-    line = await _model_line(user, given.model, agent.settings.model, f"agent {name}")
-    conversation = await user.runtime.create_conversation(
+    own = await home.agent(name)
+    line = await home.model_line(given.model, own.model, f"agent {name}")
+    conversation = await home.conversations.create_conversation(
         directory=directory(arguments), agent=name, settings=given
     )
-    return Job(conversation, None, line)
+    settings, rules = _for_the_run(home, arguments, Settings(), given.over(own))
+    return Job(conversation, settings, line, rules)
 
 
-async def _going_on(user: User, arguments: Namespace, given: Settings) -> Job:
-    store = user.runtime.store
+async def _going_on(home: Home, arguments: Namespace, given: Settings) -> Job:
     if arguments.conversation is not None:
-        conversation_id = await find_id(store, arguments.conversation)
+        conversation_id = await find_id(home.catalog, arguments.conversation)
     else:
-        conversation_id = await newest_id(store, directory(arguments))
-    conversation = await user.runtime.open_conversation(conversation_id)
-    actor = await user.runtime.conversation(conversation_id)
+        conversation_id = await newest_id(home.catalog, directory(arguments))
+    conversation = await home.conversations.open_conversation(conversation_id)
     if arguments.conversation is not None and arguments.cwd is not None:
         await conversation.update(directory=directory(arguments))
-    elif actor.log.foreign:
-        raise CommandFailed(
-            f"conversation {conversation_id} was copied or imported: say with --cwd in which "
-            "directory it works here", USAGE,
-        )  # fmt: skip
-    root = await actor.root()
-    agent = user.runtime.definitions.agent(root.info.agent)
-    settings = root.state.head.settings.over(agent.settings)
-    line = await _model_line(user, given.model, settings.model, "this conversation")
-    return Job(conversation, given if given != Settings() else None, line)
+    own = await home.settings(conversation)
+    line = await home.model_line(given.model, own.model, "this conversation")
+    settings, rules = _for_the_run(home, arguments, given, given.over(own))
+    return Job(conversation, settings, line, rules)
 
 
-async def _model_line(user: User, given: str | None, own: str | None, owner: str) -> str:
-    """Say which model will run, and why; raises `CommandFailed` and `BadRequest` when none can."""
-    try:
-        model, why = await user.models.resolve(given or own)
-    except ModelUnreachable:
-        raise
-    except BadRequest as error:
-        if given is not None or (own is None and user.config.default_model is None):
-            raise
-        place = owner if own is not None else f"{user.config.directory / 'models.yaml'}: default"
-        raise CommandFailed(f"{place}: {error}", USAGE) from error
-    if given is not None:
-        return f"model {model.name}: --model"
-    return why if own is None else f"model {model.name}: {owner}"
+def _for_the_run(
+    home: Home, arguments: Namespace, given: Settings, in_force: Settings
+) -> tuple[Settings | None, RunRules]:
+    """Return the settings and the rules of this run alone.
+
+    The mode read-only asks nobody, so a rule of ours would never be heard by a server: there the
+    run asks, and what no rule covers is rejected here.
+    """
+    rules = RunRules()
+    if home.shared and arguments.allow:
+        only = in_force.mode == "read-only"
+        rules = RunRules.parse(arguments.allow, only=only)
+        if only:
+            given = Settings(mode="ask").over(given)
+    return (given if given != Settings() else None), rules
+
+
+def _model(name: str | None) -> str | None:
+    """Return a model by a name that means the same in every directory."""
+    prefix, colon, file = (name or "").partition(":")
+    return f"{prefix}:{os.path.abspath(file)}" if prefix == "scripted" and colon else name
 
 
 def directory(arguments: Namespace) -> str:

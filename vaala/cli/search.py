@@ -5,13 +5,13 @@ from __future__ import annotations
 from argparse import Namespace
 from functools import partial
 
-from vaala.cli.data import open_reader
+from vaala.cli.connecting import open_catalog
 from vaala.cli.exits import DONE, USAGE, CommandFailed
 from vaala.cli.failures import run_program
 from vaala.cli.listing import limit_of
 from vaala.cli.people import local_time, short_ids, title_of
 from vaala.cli.standard import say
-from vaala.dao.reader import Reader
+from vaala.interface import Catalog
 from vaala.tools.text import clean_line
 from vaala_protocol.base import encode
 from vaala_protocol.pages import SearchResult
@@ -29,8 +29,8 @@ async def _search(arguments: Namespace) -> int:
     if not text.strip():
         raise CommandFailed("nothing to search for: give the words that must occur", USAGE)
     limit = limit_of(arguments)
-    async with open_reader(arguments) as reader:
-        results = await _best(reader, text, limit)
+    async with open_catalog(arguments) as catalog:
+        results = await _best(catalog, text, limit)
     if arguments.json:
         for result in results:
             say(_json(result))
@@ -41,12 +41,12 @@ async def _search(arguments: Namespace) -> int:
     return DONE
 
 
-async def _best(reader: Reader, text: str, limit: int) -> list[SearchResult]:
+async def _best(catalog: Catalog, text: str, limit: int) -> list[SearchResult]:
     """Return the best hit of each conversation, at most ``limit`` of them, best first."""
     found: dict[str, SearchResult] = {}
     cursor: str | None = None
     for _ in range(PAGES_MAX):
-        page = await reader.search(text, cursor, limit)
+        page = await catalog.search(text, cursor, limit)
         for result in page.results:
             found.setdefault(result.conversation.id, result)
         cursor = page.cursor

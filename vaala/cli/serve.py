@@ -12,7 +12,7 @@ from typing import Final
 
 import trio
 
-from vaala.cli.data import data_dir
+from vaala.cli.connecting import data_dir
 from vaala.cli.exits import DONE, UNREACHABLE, USAGE, CommandFailed
 from vaala.cli.failures import mapped
 from vaala.cli.standard import flush, say

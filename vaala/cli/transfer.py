@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
+import tempfile
 from argparse import Namespace
 from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 import trio
 
+from vaala.cli.connecting import data_dir, find_server
 from vaala.cli.conversations import find_id
-from vaala.cli.data import data_dir, data_failed, open_reader, open_writer
+from vaala.cli.data import data_failed, open_reader, open_writer
 from vaala.cli.exits import DONE, UNREACHABLE, USAGE, CommandFailed
 from vaala.cli.failures import run_program
 from vaala.cli.standard import aside, say, unwritable
 from vaala.dao.archive_write import Sink
 from vaala.dao.errors import BadArchive
+from vaala_protocol.errors import Refused
+
+if TYPE_CHECKING:
+    from vaala.client import Client
 
 STANDARD = "-"
 """Stands for stdin or stdout."""
@@ -90,6 +97,9 @@ async def _import(arguments: Namespace) -> int:
 
     data = data_dir(arguments)
     with file:
+        async with find_server(arguments) as client:
+            if client is not None:
+                return _imported(await _into_server(client, name, file))
         async with open_writer(data) as store:
             try:
                 new_id = await store.import_(read)
@@ -97,6 +107,23 @@ async def _import(arguments: Namespace) -> int:
                 raise CommandFailed(f"{name}: {error}", USAGE) from error
             except OSError as error:
                 raise data_failed(data, error) from error
+    return _imported(new_id)
+
+
+async def _into_server(client: Client, name: str, file: BinaryIO) -> str:
+    """Let the server read the archive: from its file, which for stdin is one of our own."""
+    try:
+        if name != STANDARD:
+            return (await client.import_conversation(name)).id
+        with tempfile.NamedTemporaryFile(suffix=".tar.gz") as copy:
+            await trio.to_thread.run_sync(shutil.copyfileobj, file, copy)
+            copy.flush()
+            return (await client.import_conversation(copy.name)).id
+    except Refused as error:
+        raise CommandFailed(f"{name}: {error}", USAGE) from error
+
+
+def _imported(new_id: str) -> int:
     say(new_id)
     aside(f"go on with it: vaala run --conversation {new_id} --cwd DIR PROMPT")
     return DONE

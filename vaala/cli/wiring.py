@@ -9,26 +9,67 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from vaala.cli.allowing import RunRules, check_tools
 from vaala.cli.data import open_writer
 from vaala.cli.exits import USAGE, CommandFailed
-from vaala.cli.guess import did_you_mean
+from vaala.cli.home import FOREIGN
 from vaala.config import Config
 from vaala.config.keeper import open_keeper
-from vaala.models.base import Models
+from vaala.interface import Catalog, Conversation, Conversations
+from vaala.models.base import Models, ModelUnreachable
 from vaala.paths import config_directory
 from vaala.permissions.policy import ModeGate
-from vaala.permissions.rules import parse_rules
 from vaala.runtime import Runtime
 from vaala.server.wiring import open_user_runtime
 from vaala.tools.builtin import builtin_tools
+from vaala_protocol.errors import BadRequest
+from vaala_protocol.settings import Settings
 
 
 class User(Struct, frozen=True):
-    """An open runtime, and what it was made of."""
+    """A `vaala.cli.home.Home` in this process: an open runtime, and what it was made of."""
 
     runtime: Runtime
     models: Models
     config: Config
+
+    @property
+    def conversations(self) -> Conversations:
+        return self.runtime
+
+    @property
+    def catalog(self) -> Catalog:
+        return self.runtime.store
+
+    @property
+    def shared(self) -> bool:
+        return False
+
+    async def agent(self, name: str) -> Settings:
+        return self.runtime.definitions.agent(name).settings
+
+    async def settings(self, conversation: Conversation) -> Settings:
+        actor = await self.runtime.conversation(conversation.id)
+        if actor.log.foreign:
+            raise CommandFailed(FOREIGN.format(conversation.id), USAGE)
+        root = await actor.root()
+        return root.state.head.settings.over(await self.agent(root.info.agent))
+
+    async def model_line(self, given: str | None, own: str | None, owner: str) -> str:
+        try:
+            model, why = await self.models.resolve(given or own)
+        except ModelUnreachable:
+            raise
+        except BadRequest as error:
+            if given is not None or (own is None and self.config.default_model is None):
+                raise
+            default = f"{self.config.directory / 'models.yaml'}: default"
+            raise CommandFailed(f"{owner if own is not None else default}: {error}", USAGE) from (
+                error
+            )
+        if given is not None:
+            return f"model {model.name}: --model"
+        return why if own is None else f"model {model.name}: {owner}"
 
 
 @asynccontextmanager
@@ -40,15 +81,11 @@ async def open_user(
     Raises `ConfigError`, `BadRequest` for a rule that is none, `CommandFailed` when the data
     directory cannot be used, `StoreLocked` when another runtime owns it.
     """
-    tools = builtin_tools().names
-    rules = parse_rules(allow)
-    for rule in rules.allow:
-        if rule.tool not in tools:
-            guess = did_you_mean(rule.tool, tools) or f"; there are {', '.join(tools)}"
-            raise CommandFailed(f"--allow {rule}: no tool is called {rule.tool!r}{guess}", USAGE)
+    rules, tools = RunRules.parse(allow), builtin_tools().names
+    check_tools(rules, tools)
     async with (
         open_keeper(config_directory(environ), environ, tools=tools) as keeper,
         open_writer(data) as store,
-        open_user_runtime(store, keeper, ModeGate(rules), environ) as runtime,
+        open_user_runtime(store, keeper, ModeGate(rules.rules), environ) as runtime,
     ):
         yield User(runtime, keeper.model_set, keeper.config)

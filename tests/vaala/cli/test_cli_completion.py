@@ -28,7 +28,7 @@ printf '%s\\n' "${{COMPREPLY[@]}}"
 
 
 def test_commands() -> None:
-    assert _complete("vaala", "re") == ["reindex"]
+    assert _complete("vaala", "rei") == ["reindex"]
     assert set(_complete("vaala", "")) >= {command.name for command in COMMANDS}
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from vaala_protocol.base import decode, encode
 from vaala_protocol.calls import OtherDetails
 from vaala_protocol.items import AssistantMessage, Item, Private, Reasoning, ToolCall
@@ -12,6 +14,8 @@ from vaala_protocol.public import public_item
 
 Script = Callable[[str], str]
 Vaala = Callable[..., Any]
+
+pytestmark = [pytest.mark.usefixtures("way"), pytest.mark.parametrize("way", ["in-process"])]
 
 
 def test_a_run_is_a_snapshot_then_frames_then_the_result(vaala: Vaala, script: Script) -> None:

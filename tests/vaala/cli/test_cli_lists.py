@@ -12,6 +12,8 @@ import pytest
 Script = Callable[[str], str]
 Vaala = Callable[..., Any]
 
+pytestmark = [pytest.mark.usefixtures("way"), pytest.mark.parametrize("way", ["in-process"])]
+
 
 @pytest.fixture
 def talk(vaala: Vaala, script: Script) -> Callable[[str], str]:
@@ -24,7 +26,8 @@ def talk(vaala: Vaala, script: Script) -> Callable[[str], str]:
     def talk_about(prompt: str) -> str:
         done = vaala("run", "--json", "--model", model, prompt)
         assert done.code == 0
-        conversation_id: str = done.lines[1]["snapshot"]["conversation"]["id"]
+        (snapshot,) = [line["snapshot"] for line in done.lines if "snapshot" in line]
+        conversation_id: str = snapshot["conversation"]["id"]
         return conversation_id
 
     return talk_about

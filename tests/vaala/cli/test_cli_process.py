@@ -67,7 +67,7 @@ def _read_rest(descriptor: int) -> bytes:
 
 
 def test_ctrl_c_interrupts_the_turn_and_keeps_what_was_said(script: Script) -> None:
-    with _started("run", "--model", script(HANG), "go") as process:
+    with _started("run", "--in-process", "--model", script(HANG), "go") as process:
         assert process.stdout is not None
         _read_until(process.stdout.fileno(), b"Thinking.")
         process.send_signal(signal.SIGINT)
@@ -76,7 +76,8 @@ def test_ctrl_c_interrupts_the_turn_and_keeps_what_was_said(script: Script) -> N
     assert out == b"\n"
     assert b"interrupting; Ctrl-C again to quit at once" in err
     shown = subprocess.run(
-        [*PROGRAM, "run", "--continue", "--model", script('  - say: "{{ prompt }}"\n'), "more"],
+        [*PROGRAM, "run", "--in-process", "--continue",
+         "--model", script('  - say: "{{ prompt }}"\n'), "more"],
         capture_output=True, check=False, stdin=subprocess.DEVNULL,
     )  # fmt: skip
     assert (shown.returncode, shown.stdout) == (0, b"more\n")
@@ -86,7 +87,7 @@ def test_a_second_ctrl_c_quits_and_ends_what_the_agent_runs(script: Script) -> N
     """The command ignores TERM, so that the first Ctrl-C has not ended before the second."""
     command = "trap '' TERM; echo $$ > pid; while :; do sleep 1; done"
     model = script(f'  - call: {{tool: exec_command, arguments: {{command: "{command}"}}}}\n')
-    with _started("run", "--model", model, "--mode", "full", "go") as process:
+    with _started("run", "--in-process", "--model", model, "--mode", "full", "go") as process:
         assert process.stderr is not None
         _wait_for(Path("pid"))
         process.send_signal(signal.SIGINT)
@@ -98,7 +99,7 @@ def test_a_second_ctrl_c_quits_and_ends_what_the_agent_runs(script: Script) -> N
 
 
 def test_term_ends_the_run_in_order(script: Script) -> None:
-    with _started("run", "--model", script(HANG), "go") as process:
+    with _started("run", "--in-process", "--model", script(HANG), "go") as process:
         assert process.stdout is not None
         _read_until(process.stdout.fileno(), b"Thinking.")
         process.send_signal(signal.SIGTERM)
@@ -111,7 +112,7 @@ def test_a_reader_that_goes_away_ends_the_run_quietly(script: Script) -> None:  
     steps = "  - repeat: 500\n    steps:\n      - {say: line, call: " + (
         "{tool: list_dir, arguments: {path: .}}}\n"
     )
-    with _started("run", "--model", script(steps), "go") as process:
+    with _started("run", "--in-process", "--model", script(steps), "go") as process:
         assert process.stdout is not None
         _read_until(process.stdout.fileno(), b"line")
         process.stdout.close()
@@ -125,8 +126,8 @@ def test_a_reader_that_goes_away_ends_the_run_quietly(script: Script) -> None:  
 @pytest.mark.parametrize(
     "words",
     [
-        ["run", "-m", "scripted", "hi"],
-        ["run", "-m", "scripted", "--json", "hi"],
+        ["run", "--in-process", "-m", "scripted", "hi"],
+        ["run", "--in-process", "-m", "scripted", "--json", "hi"],
         ["list"], ["list", "--json"], ["show", "0"], ["search", "hi"], ["export", "0", "-"],
         ["--help"], ["run", "--help"], ["--version"], ["completion", "bash"], ["reindex"],
     ],
@@ -134,7 +135,9 @@ def test_a_reader_that_goes_away_ends_the_run_quietly(script: Script) -> None:  
 )  # fmt: skip
 def test_a_full_disk_behind_stdout_is_one_line(script: Script, words: list[str]) -> None:
     subprocess.run(
-        [*PROGRAM, "run", "-m", script("  - say: hi\n"), "hi"], check=True, capture_output=True
+        [*PROGRAM, "run", "--in-process", "-m", script("  - say: hi\n"), "hi"],
+        check=True,
+        capture_output=True,
     )
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run(
@@ -149,7 +152,7 @@ def test_a_full_disk_behind_stdout_is_one_line(script: Script, words: list[str])
 
 def test_a_full_disk_behind_stderr_changes_nothing(script: Script) -> None:
     model = script("  - call: {tool: list_dir, arguments: {path: .}}\n  - say: hi\n")
-    for words, code in ((["run", "-m", model, "hi"], 0), (["show", "zz"], 2)):
+    for words, code in ((["run", "--in-process", "-m", model, "hi"], 0), (["show", "zz"], 2)):
         with Path("/dev/full").open("wb") as full:
             done = subprocess.run(
                 [*PROGRAM, *words], stdout=subprocess.PIPE, stderr=full, check=False,
@@ -162,7 +165,7 @@ def test_a_full_disk_behind_stderr_changes_nothing(script: Script) -> None:
 def test_closed_descriptors_are_no_trouble(script: Script, closed: list[int]) -> None:  # J4-2
     model = script('  - call: {tool: list_dir, arguments: {path: .}}\n  - say: "done"\n')
     close = "; ".join(f"exec {descriptor}>&-" for descriptor in closed)
-    command = " ".join([*PROGRAM, "run", "--model", model, "go"])
+    command = " ".join([*PROGRAM, "run", "--in-process", "--model", model, "go"])
     result = subprocess.run(
         ["sh", "-c", f"{close}; exec {command}"], capture_output=True, check=False,
         stdin=subprocess.DEVNULL, timeout=PATIENCE_S,
@@ -173,11 +176,12 @@ def test_closed_descriptors_are_no_trouble(script: Script, closed: list[int]) ->
 
 
 def test_a_second_run_on_the_same_data_names_the_holder(script: Script) -> None:
-    with _started("run", "--model", script(HANG), "go") as process:
+    with _started("run", "--in-process", "--model", script(HANG), "go") as process:
         assert process.stdout is not None
         _read_until(process.stdout.fileno(), b"Thinking.")
         second = subprocess.run(
-            [*PROGRAM, "run", "--model", "scripted", "hi"], capture_output=True, check=False,
+            [*PROGRAM, "run", "--in-process", "--model", "scripted", "hi"],
+            capture_output=True, check=False,
             stdin=subprocess.DEVNULL, timeout=PATIENCE_S,
         )  # fmt: skip
         assert second.returncode == 4

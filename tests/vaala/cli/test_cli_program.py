@@ -117,8 +117,8 @@ def test_reading_commands_import_no_runtime_and_no_network(tmp_path: Path) -> No
     assert imported & {"httpx", "pydantic", "ruamel", "vaala.runtime"} == set()
 
 
-def test_a_scripted_run_imports_no_network_client(tmp_path: Path) -> None:
-    imported = _imported("run", "--model", "scripted", "--data-dir", str(tmp_path / "d"), "hi")
+def test_a_scripted_run_imports_no_network_client() -> None:
+    imported = _imported("run", "--in-process", "--model", "scripted", "hi")
     assert imported & {"httpx", "ruamel", "argcomplete", "rich"} == set()
 
 

@@ -17,7 +17,7 @@ from vaala.testing.provider_chat import call, document, error, text, tool_calls
 
 async def _run(*words: str, **env: str) -> subprocess.CompletedProcess[bytes]:
     return await trio.run_process(
-        [sys.executable, "-m", "vaala", "run", *words],
+        [sys.executable, "-m", "vaala", "run", "--in-process", *words],
         env={**os.environ, **env},
         capture_stdout=True,
         capture_stderr=True,

@@ -11,6 +11,8 @@ import pytest
 Script = Callable[[str], str]
 Vaala = Callable[..., Any]
 
+pytestmark = pytest.mark.usefixtures("way")
+
 EDIT = """
   - call: {tool: write_file, arguments: {path: new.txt, content: "made\\n"}, as: edit}
   - say: "{{ results.edit | first_line }}"
@@ -174,16 +176,17 @@ def test_a_limit_of_the_agent_is_exit_code_3(vaala: Vaala, script: Script, isola
 def test_a_command_of_the_agent_does_not_see_the_keys(
     vaala: Vaala, script: Script, isolated: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Of this environment a server takes what `vaala.discovery.environment` names."""
     _configure(isolated, providers="p: {base_url: 'http://x/v1', api_key_env: OWN_KEY}")
     for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "OWN_KEY"):
         monkeypatch.setenv(name, "sk-very-secret")
-    monkeypatch.setenv("HARMLESS", "seen")
+    monkeypatch.setenv("VIRTUAL_ENV", "seen")
     model = script(
         "  - call: {tool: exec_command, arguments: {command: env}, as: env}\n"
         '  - say: "{{ results.env }}"\n'
     )
     done = vaala("run", "--model", model, "--mode", "full", "go")
-    assert "HARMLESS=seen" in done.out
+    assert "VIRTUAL_ENV=seen" in done.out
     assert "sk-very-secret" not in done.out
 
 
@@ -249,3 +252,42 @@ def _configure(home: Path, **files: str) -> None:
     directory.mkdir(parents=True)
     for name, text in files.items():
         (directory / f"{name}.yaml").write_text(text)
+
+
+def test_a_rule_goes_before_the_mode_that_only_reads(vaala: Vaala, script: Script) -> None:
+    steps = (
+        '  - call: {tool: write_file, arguments: {path: new.txt, content: "made\\n"}}\n'
+        "  - call: {tool: exec_command, arguments: {command: touch x}}\n"
+        "  - say: end\n"
+    )
+    options = ["--mode", "read-only", "--allow", "write_file(./new.txt)"]
+    done = vaala("run", "--model", script(steps), *options, "write it")
+    assert (done.code, Path("new.txt").read_text()) == (3, "made\n")
+    assert not Path("x").exists()
+
+
+@pytest.mark.parametrize("way", ["server"])
+def test_a_rule_of_one_run_is_answered_for_each_call_and_remembered_nowhere(
+    vaala: Vaala, script: Script, way: str
+) -> None:
+    vaala("run", "--model", script(EDIT), "--allow", "write_file", "write it")
+    (row,) = vaala("list", "--json").lines
+    (approval,) = [
+        item for item in vaala("show", row["id"], "--json").lines if item["kind"] == "approval"
+    ]
+    assert approval["answer"]["option"] == "allow"
+    assert approval["answer"]["reason"] == "--allow write_file"
+
+
+@pytest.mark.parametrize("way", ["server"])
+def test_what_is_detached_goes_on_in_the_server(vaala: Vaala, script: Script, way: str) -> None:
+    model = script('  - say: "You said: {{ prompt }}"\n')
+    done = vaala("run", "--detach", "--model", model, "hello")
+    assert (done.code, len(done.out)) == (0, 37)
+    waited = vaala("wait", done.out.strip())
+    assert (waited.code, waited.out) == (0, "You said: hello\n")
+
+
+def test_a_detached_run_needs_a_server_that_can_decide(vaala: Vaala) -> None:
+    done = vaala("run", "--detach", "--allow", "write_file", "x")
+    assert (done.code, "leave out --detach" in done.err) == (2, True)

@@ -1,0 +1,180 @@
+"""The commands that use the server: what lives there, what waits there, its end."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Script = Callable[[str], str]
+Vaala = Callable[..., Any]
+
+EDIT = """
+  - call: {tool: write_file, arguments: {path: new.txt, content: made}, as: edit}
+  - say: done
+"""
+ASK = """
+  - call: {tool: ask_user, arguments: {question: "Which colour?", choices: [red, green]}, as: said}
+  - say: "{{ results.said }}"
+"""
+PATIENCE_S = 20.0
+
+
+def _inbox(vaala: Vaala) -> Any:
+    until = time.monotonic() + PATIENCE_S
+    while not (pending := vaala("inbox", "--json").lines):
+        assert time.monotonic() < until, "nothing came to the inbox"
+    return pending[0]
+
+
+def _detached(vaala: Vaala, model: str, *options: str) -> str:
+    done = vaala("run", "--detach", "--model", model, *options, "go")
+    assert done.code == 0, done.err
+    return str(done.out.strip())
+
+
+@pytest.mark.parametrize("words", [["status"], ["inbox"], ["stop"], ["list"], ["search", "x"]])
+def test_a_mere_look_starts_no_server(vaala: Vaala, isolated: Path, words: list[str]) -> None:
+    assert vaala(*words).code == 0
+    assert not (isolated / ".local/state/vaala/runtime-server.yaml").exists()
+
+
+def test_status_is_a_tree_of_what_lives_and_waits(vaala: Vaala, script: Script) -> None:
+    conversation_id = _detached(vaala, script(EDIT))
+    _inbox(vaala)
+    lines = vaala("status").out.splitlines()
+    assert lines[0].startswith("server ")
+    assert lines[1].startswith(f"  {conversation_id[:13]}  [waitingApproval] go")
+    assert lines[2].startswith("    default: turn for ")
+    assert lines[3].startswith("      waits for ")
+    assert vaala("status", "--json").lines[0]["conversations"][0]["id"] == conversation_id
+
+
+def test_an_approval_in_the_inbox_is_answered(vaala: Vaala, script: Script) -> None:
+    conversation_id = _detached(vaala, script(EDIT))
+    decision = _inbox(vaala)["decision"]["id"]
+    assert "Create new.txt (allow, allow-session" in vaala("inbox").out
+    assert vaala("answer", decision, "x").code == 2
+    assert vaala("approve", decision, "--option", "maybe").code == 2
+    assert vaala("approve", decision[:13]).code == 0
+    waited = vaala("wait", conversation_id)
+    assert (waited.code, waited.out) == (0, "done\n")
+    assert Path("new.txt").read_text() == "made"
+    assert vaala("inbox").out == "nothing waits for you\n"
+
+
+def test_a_call_is_rejected_from_the_inbox_with_a_reason(vaala: Vaala, script: Script) -> None:
+    conversation_id = _detached(vaala, script(EDIT))
+    assert (
+        vaala("approve", _inbox(vaala)["decision"]["id"], "--reject", "--reason", "no!").code == 0
+    )
+    assert vaala("wait", conversation_id).code == 0
+    assert not Path("new.txt").exists()
+    assert "reject by vaala inbox: no!" in vaala("show", conversation_id).out
+
+
+def test_a_question_in_the_inbox_is_answered(vaala: Vaala, script: Script) -> None:
+    conversation_id = _detached(vaala, script(ASK))
+    decision = _inbox(vaala)["decision"]["id"]
+    assert vaala("approve", decision).code == 2
+    assert vaala("answer", decision, "red").code == 0
+    assert "red" in vaala("wait", conversation_id).out
+
+
+def test_send_and_wait(vaala: Vaala, script: Script) -> None:
+    model = script('  - say: "1: {{ prompt }}"\n  - say: "2: {{ prompt }}"\n')
+    conversation_id = _detached(vaala, model)
+    assert vaala("wait", conversation_id).out == "1: go\n"
+    assert vaala("send", conversation_id[:13], "and", "more").code == 0
+    assert vaala("wait", conversation_id).out == "2: and more\n"
+
+
+def test_watch_shows_what_is_said(script: Script, vaala: Vaala) -> None:
+    model = script('  - say: "1: {{ prompt }}"\n  - say: "2: {{ prompt }}"\n')
+    conversation_id = _detached(vaala, model)
+    vaala("wait", conversation_id)
+    with subprocess.Popen(
+        [sys.executable, "-m", "vaala", "watch", conversation_id],
+        stdout=subprocess.PIPE, stdin=subprocess.DEVNULL,
+    ) as watching:  # fmt: skip
+        assert watching.stdout is not None
+        until = time.monotonic() + PATIENCE_S
+        while vaala("status", "--json").lines[0]["conversations"][0]["subscribers"] == 0:
+            assert time.monotonic() < until, "nobody watches"
+        vaala("send", conversation_id, "more")
+        assert watching.stdout.readline() == b"2: more\n"
+        watching.terminate()
+        assert watching.wait(PATIENCE_S) == 143
+
+
+def test_rename_archive_and_fork(vaala: Vaala, script: Script) -> None:
+    conversation_id = _detached(vaala, script("  - say: hi\n"))
+    vaala("wait", conversation_id)
+    assert vaala("rename", conversation_id, "About", "apples").code == 0
+    assert "About apples" in vaala("list").out
+    copy = vaala("fork", conversation_id).out.strip()
+    assert copy != conversation_id
+    assert vaala("archive", conversation_id).code == 0
+    assert [row["id"] for row in vaala("list", "--json").lines] == [copy]
+    assert vaala("archive", "--undo", conversation_id).code == 0
+    assert len(vaala("list", "--json").lines) == 2
+
+
+def test_stop_ends_the_server_and_only_an_idle_one_when_told_so(
+    vaala: Vaala, script: Script
+) -> None:
+    _detached(vaala, script("  - say: x\n    hang: true\n"))
+    assert vaala("stop", "--if-idle").code == 1
+    assert vaala("stop").err.startswith("stopped the server (process ")
+    assert vaala("stop").err == "no server runs\n"
+    assert vaala("restart").out.startswith("the server runs (process ")
+
+
+def test_delete_and_import_go_through_a_server_that_runs(vaala: Vaala, script: Script) -> None:
+    conversation_id = _detached(vaala, script("  - say: hi\n"))
+    vaala("wait", conversation_id)
+    assert vaala("export", conversation_id, "a.tar.gz").code == 0
+    assert vaala("delete", "--yes", conversation_id).code == 0
+    assert len(vaala("import", "a.tar.gz").out) == 37
+    assert len(vaala("import", "-", stdin=Path("a.tar.gz").read_bytes()).out) == 37
+    Path("bad.tar.gz").write_text("no archive")
+    assert vaala("import", "bad.tar.gz").code == 2
+    assert "vaala stop" in vaala("reindex").err
+
+
+def test_attach_needs_a_terminal(vaala: Vaala) -> None:
+    done = vaala("attach", "0123")
+    assert (done.code, "use vaala watch" in done.err) == (2, True)
+
+
+def test_doctor_tells_what_is_wrong_and_what_to_do(vaala: Vaala, isolated: Path) -> None:
+    directory = isolated / ".config/vaala"
+    directory.mkdir(parents=True)
+    (directory / "models.yaml").write_text("default: scripted\n")
+    assert vaala("doctor").code == 0
+    (directory / "models.yaml").write_text("default: [\n")
+    found = {one["check"]: one for one in vaala("doctor", "--json").lines}
+    assert (found["data directory"]["ok"], found["configuration"]["ok"]) == (True, False)
+    assert "vaala config edit" in found["configuration"]["fix"]
+
+
+def test_the_server_path_imports_no_runtime(script: Script) -> None:
+    code = (
+        "import sys\nfrom vaala.cli.program import main\n"
+        f"assert main(['run', '--model', {script('  - say: hi')!r}, 'x']) == 0\n"
+        "print(*sorted(sys.modules))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True,
+        stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    imported = set(done.stdout.split())
+    heavy = {"pydantic", "httpx", "apsw", "ruamel", "asyncio"}
+    ours = {"vaala.runtime", "vaala.handle", "vaala.dao", "vaala.config", "vaala.server"}
+    assert imported & (heavy | ours) == set()
+    assert "vaala.client.client" in imported

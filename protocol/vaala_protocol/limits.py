@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-MESSAGE_BYTES_MAX = 8 * 1024 * 1024
-"""One message to the server."""
+MESSAGE_BYTES_MAX = 16 * 1024 * 1024
+"""One message to the server: an image or a pasted file fits."""
 ANSWER_BYTES_MAX = 64 * 1024 * 1024
 """One message from the server: a snapshot or a page of long items is far larger than a request."""
 BATCH_MESSAGES_MAX = 64

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from vaala_protocol.base import Value, decode
-from vaala_protocol.limits import MESSAGE_BYTES_MAX
+from vaala_protocol.limits import ANSWER_BYTES_MAX, MESSAGE_BYTES_MAX
 from vaala_protocol.methods.base import Done, Notification, Request
 from vaala_protocol.rpc import Call, Incoming, Peer, Reply
 
@@ -33,11 +33,14 @@ class UpdateNotification(Value, Notification, frozen=True, kw_only=True):
     values: tuple[int, ...] = ()
 
 
-def sums_peer(*, message_bytes_max: int = MESSAGE_BYTES_MAX) -> Peer:
+def sums_peer(
+    *, message_bytes_max: int = MESSAGE_BYTES_MAX, sent_bytes_max: int = ANSWER_BYTES_MAX
+) -> Peer:
     return Peer(
         {kind.method: kind for kind in (SubtractParams, GetDataParams)},
         {UpdateNotification.method: UpdateNotification},
         message_bytes_max=message_bytes_max,
+        sent_bytes_max=sent_bytes_max,
     )
 
 

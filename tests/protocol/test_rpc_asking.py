@@ -205,3 +205,22 @@ def test_text_that_no_json_can_hold_is_sent_with_question_marks() -> None:
 def test_an_endless_error_text_is_cut() -> None:
     body = error_body(Refused("x" * 1_000_000))
     assert len(body.message) <= limits.ERROR_CHARACTERS_MAX + 3
+
+
+def test_a_message_that_the_other_side_would_not_take_is_not_made() -> None:
+    peer = sums_peer(sent_bytes_max=100)
+    with pytest.raises(BadRequest, match="subtract would be a message of 1.. bytes; at most 100"):
+        peer.ask(SubtractParams(minuend=10**30, subtrahend=10**30))
+    assert peer.asked == 0
+    assert peer.ask(SubtractParams(minuend=1, subtrahend=1))[0] == 1
+
+
+def test_an_answer_that_the_other_side_would_not_take_is_refused() -> None:
+    peer = sums_peer(sent_bytes_max=300)
+    peer.receive('{"jsonrpc": "2.0", "id": 1, "method": "get_data"}')
+    answer = peer.answer(1, Difference(value=10**400))
+    assert answer is not None
+    error = decode(answer)["error"]
+    assert error["data"]["code"] == "overloaded"
+    assert "is more than a message holds" in error["message"]
+    assert peer.serving == 0

@@ -99,3 +99,18 @@ def test_a_batch_has_a_largest_size() -> None:
 def test_space_before_a_batch_changes_nothing() -> None:
     (answer,) = exchange(sums_peer(), " \r\n\t" + json.dumps([_call(1)]))
     assert [one["id"] for one in answer] == [1]
+
+
+def test_answers_that_no_message_holds_are_refused_in_their_place() -> None:
+    peer = sums_peer(sent_bytes_max=400)
+    peer.receive(json.dumps([_call(number) for number in range(5)]))
+    for number in range(4):
+        assert peer.answer(number, Difference(value=number)) is None
+    last = peer.answer(4, Difference(value=4))
+    assert last is not None
+    answers = decode(last)
+    assert [answer["id"] for answer in answers] == [0, 1, 2, 3, 4]
+    refused = [answer for answer in answers if "error" in answer]
+    assert answers[-len(refused) :] == refused
+    assert 0 < len(refused) < 5
+    assert {answer["error"]["data"]["code"] for answer in refused} == {"overloaded"}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from vaala_protocol.limits import MESSAGE_BYTES_MAX
+
 FILE_READ_S = 30.0
 FILE_WRITE_S = 30.0
 TOOL_S = 600.0
@@ -15,9 +17,9 @@ TERMINAL_EMPTY_PAUSE_S = 0.2
 TERMINAL_WAITING_BYTES_MAX = 1024 * 1024
 """Output that waits for its reader; then the client is asked for no more."""
 
-TEXT_BYTES_MAX = 8 * 1024 * 1024
-"""A text of a file, UTF-8; as large as the files that tools hold whole. A larger one is the
-disk's."""
+TEXT_BYTES_MAX = (MESSAGE_BYTES_MAX - 64 * 1024) // 6
+"""A text of a file, UTF-8: in JSON a byte can become six, and one message has to hold it. A larger
+one is the disk's."""
 
 OFFERS_MAX = 32
 """Live offers for one conversation."""

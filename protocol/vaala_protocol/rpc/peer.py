@@ -48,12 +48,18 @@ _CLIENT_HEARS: Hears = {kind.method: kind for kind in NOTIFICATIONS}
 
 def server_peer() -> Peer:
     """Return the server's side of a new connection."""
-    return Peer(_SERVER_SERVES, {}, message_bytes_max=limits.MESSAGE_BYTES_MAX)
+    return Peer(
+        _SERVER_SERVES, {},
+        message_bytes_max=limits.MESSAGE_BYTES_MAX, sent_bytes_max=limits.ANSWER_BYTES_MAX,
+    )  # fmt: skip
 
 
 def client_peer() -> Peer:
     """Return the client's side of a new connection."""
-    return Peer(_CLIENT_SERVES, _CLIENT_HEARS, message_bytes_max=limits.ANSWER_BYTES_MAX)
+    return Peer(
+        _CLIENT_SERVES, _CLIENT_HEARS,
+        message_bytes_max=limits.ANSWER_BYTES_MAX, sent_bytes_max=limits.MESSAGE_BYTES_MAX,
+    )  # fmt: skip
 
 
 class Peer:
@@ -61,14 +67,18 @@ class Peer:
 
     Nothing here waits, and no input raises. ``serves`` and ``hears`` are the requests and the
     notifications that this side takes, by method. Both sides have at most `limits.REQUESTS_MAX`
-    requests open.
+    requests open. A message that comes has at most ``message_bytes_max``; of those that are made
+    here ``sent_bytes_max`` is what the other side takes.
     """
 
-    def __init__(self, serves: Serves, hears: Hears, *, message_bytes_max: int) -> None:
+    def __init__(
+        self, serves: Serves, hears: Hears, *, message_bytes_max: int, sent_bytes_max: int
+    ) -> None:
         self._serves = serves
         self._hears = hears
         self._message_bytes_max = message_bytes_max
-        self._serving = Serving()
+        self._sent_bytes_max = sent_bytes_max
+        self._serving = Serving(sent_bytes_max)
         self._asked: dict[int, type[Any]] = {}
         self._last_id = 0
 
@@ -106,11 +116,17 @@ class Peer:
         """Return the id of a new request, and the message to send.
 
         Its `Answer` comes out of `receive` with this id. Raises `Overloaded` when too many are
-        open; then nothing was done.
+        open, and `BadRequest` when the message is larger than the other side takes; then nothing
+        was done.
         """
         if len(self._asked) >= limits.REQUESTS_MAX:
             raise Overloaded(f"{len(self._asked)} requests of this connection wait for answers")
         message = write_request(self._last_id + 1, params.method, params)
+        if len(message) > self._sent_bytes_max:
+            raise BadRequest(
+                f"{params.method} would be a message of {len(message):,} bytes; at most "
+                f"{self._sent_bytes_max:,} can be sent"
+            )
         self._last_id += 1
         self._asked[self._last_id] = params.result
         return self._last_id, message
@@ -126,10 +142,17 @@ class Peer:
     def answer(self, id: Id, result: object) -> bytes | None:
         """End a `Call` with its result and return what to send.
 
-        None: it belongs to a batch that still waits for other answers. ``result`` can be a
-        `msgspec.Raw`. Raises `KeyError` when no call with this id is open.
+        None: it belongs to a batch that still waits for other answers. One that is larger than the
+        other side takes is `Overloaded` instead. ``result`` can be a `msgspec.Raw`. Raises
+        `KeyError` when no call with this id is open.
         """
-        return self._serving.settle(id, write_result(id, result))
+        message = write_result(id, result)
+        if len(message) > self._serving.room_bytes(id):
+            text = (
+                f"the answer of {len(message):,} bytes is more than a message holds: ask for less"
+            )
+            return self.refuse(id, Overloaded(text))
+        return self._serving.settle(id, message)
 
     def refuse(self, id: Id, error: Refused) -> bytes | None:
         """End a `Call` with an error and return what to send; as with `answer`."""

@@ -5,6 +5,7 @@ The disk is a real one, so the clock is not a fake one that jumps while a thread
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from vaala_executors import FileMissing, NotAFile, OutsideWorkspace, PathMoved
 from vaala_executors.local import LocalExecutor
 from vaala_protocol.base import Malformed
 from vaala_protocol.errors import Refused, Stopping
+from vaala_protocol.limits import MESSAGE_BYTES_MAX
 
 
 def editor(desk: Desk, *, saves: bool = True, **buffers: str) -> FakeFiles:
@@ -368,3 +370,11 @@ async def test_a_call_s_context_tells_who_served_it(desk: Desk) -> None:
         result = await call.run(replace(context, workspace=view, served=told.append))
     assert "buffer" in str(result.content)
     assert told == ["Zed"]
+
+
+def test_a_text_of_any_characters_fits_one_message() -> None:
+    """The most that JSON makes of a byte, and of one of a longer character, is six."""
+    for character in ("\x01", "é", "\U0001f600"):
+        text = character * (limits.TEXT_BYTES_MAX // len(character.encode()))
+        escaped = json.dumps({"jsonrpc": "2.0", "id": 2**53, "result": {"text": text}})
+        assert len(escaped) <= MESSAGE_BYTES_MAX

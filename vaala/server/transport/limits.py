@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from vaala_protocol.limits import MESSAGE_BYTES_MAX
+
 BACKLOG = 512
 """Connections that the kernel keeps for us: a storm of 500 a second fits while we are busy."""
 ACCEPT_RETRY_S = 0.1
@@ -30,8 +32,6 @@ RECEIVE_BYTES = 64 * 1024
 UNSENT_BYTES = 16 * 1024
 """What the kernel takes beyond what is on its way: more would only delay what comes later, and
 blur when a slow client has read something. As in trio's own streams."""
-MESSAGE_BYTES_MAX = 16 * 1024 * 1024
-"""One message of a client: an image or a pasted file fits (H8-3)."""
 BYTES_WITHOUT_MESSAGE_MAX = 2 * MESSAGE_BYTES_MAX
 """What a client may send before a message is whole. trio-websocket keeps empty fragments, which
 its size limit does not count; pings that were answered are not counted here either."""

@@ -23,6 +23,7 @@ from vaala.server.transport.framing import FramedStream, cut_reason
 from vaala.server.transport.head import Head
 from vaala.server.transport.stream import ClientStream
 from vaala.server.wire import Wire, WireClosed
+from vaala_protocol.limits import MESSAGE_BYTES_MAX
 
 log = logging.getLogger(__name__)
 
@@ -53,7 +54,7 @@ class WebSocketWire(Wire):
             raise await self._ended() from None
         self._framed.message_delivered()
         if _is_too_big(message):
-            text = f"a message has at most {limits.MESSAGE_BYTES_MAX} bytes"
+            text = f"a message has at most {MESSAGE_BYTES_MAX} bytes"
             with trio.move_on_after(limits.CLOSE_S):
                 await self.close(TOO_BIG, text)
             raise WireClosed(TOO_BIG, text)
@@ -124,7 +125,7 @@ async def _upgraded(
         request = await wrap_server_stream(
             nursery,
             framed,
-            max_message_size=limits.MESSAGE_BYTES_MAX,
+            max_message_size=MESSAGE_BYTES_MAX,
             receive_buffer_size=limits.RECEIVE_BYTES,
         )
         connection = await request.accept(extra_headers=headers)
@@ -171,6 +172,6 @@ async def _reap(stream: ClientStream) -> None:
 
 def _is_too_big(message: str | bytes) -> bool:
     """Tell whether a message has too many bytes: trio-websocket has counted its characters."""
-    if isinstance(message, bytes) or len(message) * 4 <= limits.MESSAGE_BYTES_MAX:
-        return len(message) > limits.MESSAGE_BYTES_MAX
-    return len(message.encode()) > limits.MESSAGE_BYTES_MAX
+    if isinstance(message, bytes) or len(message) * 4 <= MESSAGE_BYTES_MAX:
+        return len(message) > MESSAGE_BYTES_MAX
+    return len(message.encode()) > MESSAGE_BYTES_MAX

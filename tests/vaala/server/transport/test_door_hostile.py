@@ -30,6 +30,7 @@ from vaala.server.transport import limits
 from vaala.server.transport.front_door import FrontDoor
 from vaala.server.transport.guard import Guard
 from vaala.server.wire import PeerInfo, Wire
+from vaala_protocol.limits import MESSAGE_BYTES_MAX
 
 LINE = "GET /healthz HTTP/1.1"
 REQUEST = "{line}\r\nHost: {host}\r\n\r\n"
@@ -168,7 +169,7 @@ async def test_frames_that_say_they_are_huge_take_no_memory(
 
         with pytest.raises(trio.BrokenResourceError):
             await send_on()
-        assert sent < limits.MESSAGE_BYTES_MAX + limits.LINGER_BYTES_MAX + 20_000_000
+        assert sent < MESSAGE_BYTES_MAX + limits.LINGER_BYTES_MAX + 20_000_000
 
 
 async def test_connections_that_say_nothing_keep_nobody_out(

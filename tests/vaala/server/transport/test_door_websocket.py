@@ -27,6 +27,7 @@ from vaala.server.transport import limits
 from vaala.server.transport.front_door import FrontDoor
 from vaala.server.transport.guard import Guard
 from vaala.server.wire import PeerInfo, Wire, WireClosed
+from vaala_protocol.limits import MESSAGE_BYTES_MAX
 
 TEXT, PING, PONG, CLOSE = 0x1, 0x9, 0xA, 0x8
 MIB = 1024 * 1024
@@ -62,14 +63,14 @@ async def test_a_message_of_any_size_goes_both_ways(size: int) -> None:  # H8-3
 @pytest.mark.parametrize("unit", ["x", "é"], ids=["trio-websocket counts", "we count bytes"])
 async def test_a_message_that_is_too_large_is_refused_with_a_reason(unit: str) -> None:  # H8-3
     async with open_door() as door:
-        count = limits.MESSAGE_BYTES_MAX // len(unit.encode()) + 1
+        count = MESSAGE_BYTES_MAX // len(unit.encode()) + 1
         async with door.websocket() as client:
             await client.send_message(unit * count)
             with pytest.raises(ConnectionClosed) as closed:
                 await client.get_message()
         assert closed.value.reason is not None
         assert closed.value.reason.code == 1009
-        assert str(limits.MESSAGE_BYTES_MAX) in str(closed.value.reason.reason)
+        assert str(MESSAGE_BYTES_MAX) in str(closed.value.reason.reason)
         await door.quiet()
         assert await door.still_serves()
 
@@ -81,10 +82,10 @@ async def test_the_largest_message_is_taken() -> None:  # H8-3
         sizes.append(len(await wire.receive()))
 
     async with open_door(measure) as door, door.websocket() as client:
-        await client.send_message("x" * limits.MESSAGE_BYTES_MAX)
+        await client.send_message("x" * MESSAGE_BYTES_MAX)
         with pytest.raises(ConnectionClosed):
             await client.get_message()
-    assert sizes == [limits.MESSAGE_BYTES_MAX]
+    assert sizes == [MESSAGE_BYTES_MAX]
 
 
 async def test_a_bug_closes_its_connection_only_and_leaves_a_trace(

@@ -21,12 +21,13 @@ from vaala.client.offers import ClientTool, Elicit, Files, Offer, Offers, Termin
 from vaala.client.reader import Reader
 from vaala.client.retry import can_repeat
 from vaala.client.watch import AllConversations, OneConversation, Watch
-from vaala_protocol.base import Value
-from vaala_protocol.errors import NotFound, Outdated, TimedOut
+from vaala_protocol.base import Malformed, Value
+from vaala_protocol.errors import Incompatible, NotFound, Outdated, TimedOut
 from vaala_protocol.events import Frame
 from vaala_protocol.ids import new_id
 from vaala_protocol.methods import conversation, runtime
 from vaala_protocol.methods.base import Notification, Request
+from vaala_protocol.methods.client import ClientEnvironmentParams
 from vaala_protocol.methods.runtime import (
     ClientEnvironment,
     ClientInfo,
@@ -36,6 +37,7 @@ from vaala_protocol.methods.runtime import (
     RuntimeSnapshot,
     RuntimeStatusResult,
     ServerInfo,
+    WantedVariables,
 )
 from vaala_protocol.pages import ConversationPage, ConversationRow, ListQuery, SearchPage
 from vaala_protocol.settings import Settings
@@ -60,7 +62,7 @@ class Client:
         nursery: trio.Nursery,
         finder: Finder,
         info: ClientInfo,
-        environment: Callable[[], ClientEnvironment],
+        environment: Callable[[WantedVariables], ClientEnvironment],
         *,
         start: bool,
         on_notice: Callable[[str], None],
@@ -68,6 +70,8 @@ class Client:
         self._nursery = nursery
         self._info = info
         self._environment = environment
+        self._wanted = WantedVariables()
+        """What the server of the newest connection wants to be told besides what it always is."""
         self._told: ClientEnvironment | None = None
         self._may_start = start
         self._on_notice = on_notice
@@ -243,7 +247,7 @@ class Client:
 
     def new_environment(self) -> ClientEnvironment | None:
         """Return the environment of this client when it is another one than the server knows."""
-        environment = self._environment()
+        environment = self._environment(self._wanted)
         if environment == self._told:
             return None
         self._told = environment
@@ -251,11 +255,11 @@ class Client:
 
     def absolute(self, path: str) -> str:
         """Return a path of this machine from the directory of this client."""
-        return os.path.abspath(os.path.join(self._environment().directory, path))
+        return os.path.abspath(os.path.join(self._environment(self._wanted).directory, path))
 
     async def greet(self, link: Link) -> None:
         """See `vaala.client.keeper.Guest`."""
-        environment = self._environment()
+        environment = self._environment(self._wanted)
         params = InitializeParams(client=self._info, environment=environment)
         try:
             result = await link.ask(params, timeout_s=limits.GREET_S)
@@ -263,7 +267,12 @@ class Client:
             if not self._may_start:
                 raise
             raise Disconnected(f"an older server makes room: {error}") from error
+        except Malformed as error:
+            raise Incompatible(f"the server greets in a way that is not known: {error}") from error
         self._told = environment
+        self._wanted = result.wanted
+        if (more := self.new_environment()) is not None:
+            await link.ask(ClientEnvironmentParams(environment=more), timeout_s=limits.GREET_S)
         self._server = result.server
         for notice in result.notices:
             self._on_notice(notice)

@@ -17,7 +17,7 @@ from vaala.discovery import place_of
 from vaala.discovery.environment import client_environment
 from vaala.paths import data_directory
 from vaala.version import VERSION
-from vaala_protocol.methods.runtime import ClientEnvironment, ClientInfo
+from vaala_protocol.methods.runtime import ClientEnvironment, ClientInfo, WantedVariables
 
 log = logging.getLogger(__name__)
 
@@ -50,8 +50,9 @@ async def connect(
     ``data_dir`` is the user's by default (``VAALA_DATA_DIR``, then the usual place); with
     ``start`` a server is started when none runs. Or give the ``address`` (``host:port`` or
     ``unix:/path``) and the ``token`` of one: it is never started. ``environment`` is what local
-    commands and models take from this program, its own variables and directory by default. ``name``
-    says who we are, in status and logs. ``on_notice`` gets lines for the person.
+    commands and models take from this program; by default its directory and those of its variables
+    that are usual or that the server's configuration names. ``name`` says who we are, in status and
+    logs. ``on_notice`` gets lines for the person.
 
     Raises `CannotConnect`, `CannotStart` and `Incompatible`. When the block is left, by an error
     or a cancel too, the connection ends and nothing else: turns go on in the server.
@@ -59,8 +60,10 @@ async def connect(
     if (address is None) != (token is None):
         raise ValueError("an address and a token go together")
 
-    def told() -> ClientEnvironment:
-        return environment or client_environment(os.environ, os.getcwd())
+    def told(wanted: WantedVariables) -> ClientEnvironment:
+        return environment or client_environment(
+            os.environ, os.getcwd(), keys=wanted.keys, forward=wanted.forward
+        )
 
     failure: Exception | None = None
     with ExitStack() as stack:
@@ -70,7 +73,7 @@ async def connect(
         else:
             finder = stack.enter_context(_discovery(data_dir, on_notice))
         async with trio.open_nursery() as nursery:
-            info = ClientInfo(name=name, version=VERSION)
+            info = ClientInfo(name=name, version=VERSION, library=VERSION)
             client = Client(nursery, finder, info, told, start=start, on_notice=on_notice)
             try:
                 await nursery.start(client.keeper.run)

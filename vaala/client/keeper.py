@@ -17,7 +17,7 @@ from vaala.client.errors import CannotConnect, Disconnected
 from vaala.client.finder import Finder
 from vaala.client.link import Link, open_link
 from vaala.client.retry import pauses_s
-from vaala_protocol.errors import Refused
+from vaala_protocol.errors import BadRequest, Incompatible, Outdated, Refused
 from vaala_protocol.methods.base import Notification, Request
 
 
@@ -27,8 +27,8 @@ class Guest(Protocol):
     async def greet(self, link: Link) -> None:
         """Say who we are on a new connection.
 
-        Raises `Refused` when the two cannot speak with each other, `Disconnected` when another
-        server is to be looked for.
+        Raises `Incompatible` when the two cannot speak with each other, other kinds of `Refused`
+        when it does not come about now, `Disconnected` when another server is to be looked for.
         """
         ...
 
@@ -128,10 +128,15 @@ class Keeper:
         return _Search(trio.current_time() + time_s, self._start and not stopped)
 
     def _is_final(self, problem: Exception, search: _Search) -> bool:
-        if isinstance(problem, Refused):
-            return True
-        if isinstance(problem, CannotConnect) and not self._was_connected:
-            return True
+        match problem:
+            case CannotConnect() | Outdated() if not self._was_connected:
+                return True
+            case Outdated():
+                pass  # it ends: a newer one may follow
+            case Incompatible() | BadRequest():
+                return True
+            case _:
+                pass  # the server may be too busy, or just ending
         return trio.current_time() > search.deadline
 
     def _have(self, link: Link | None) -> None:

@@ -9,18 +9,37 @@ from typing import Any
 import trio
 
 from vaala.client.wire import WireClosed
-from vaala_protocol.methods.runtime import InitializeParams, InitializeResult, ServerInfo
+from vaala_protocol.errors import Refused
+from vaala_protocol.methods.base import Done
+from vaala_protocol.methods.client import ClientEnvironmentParams
+from vaala_protocol.methods.runtime import (
+    ClientEnvironment,
+    ClientInfo,
+    InitializeParams,
+    InitializeResult,
+    ServerInfo,
+    WantedVariables,
+)
 from vaala_protocol.rpc import Answer, Call, server_peer
+from vaala_protocol.rpc.incoming import Id
 
 INFO = ServerInfo(
     version="0.1.0", protocol="1.0", instance="one", pid=1, data_directory="/d", started_at=1
 )
+NOTHING = WantedVariables()
+WELCOME = object()
 
 
 class FakeServer:
-    """Answers `InitializeParams`; a test decides about everything else."""
+    """Answers `InitializeParams` and `ClientEnvironmentParams`; a test decides about all else."""
 
-    def __init__(self) -> None:
+    def __init__(self, *greetings: Refused | None, wanted: WantedVariables = NOTHING) -> None:
+        """``greetings`` are what the first connections get in place of a welcome; None: silence."""
+        self.greetings = list(greetings)
+        self.wanted = wanted
+        self.clients: list[ClientInfo] = []
+        self.told: list[ClientEnvironment | None] = []
+        """The environments of clients, in order."""
         self.peer = server_peer()
         self.calls: list[Call] = []
         self.answers: list[Answer] = []
@@ -53,8 +72,11 @@ class FakeServer:
             await trio.sleep_forever()
         for incoming in self.peer.receive(message):
             match incoming:
-                case Call(id=id, params=InitializeParams()):
-                    self.tell(self.peer.answer(id, InitializeResult(server=INFO)))
+                case Call(id=id, params=InitializeParams() as params):
+                    self._greet(id, params)
+                case Call(id=id, params=ClientEnvironmentParams(environment=environment)):
+                    self.told.append(environment)
+                    self.tell(self.peer.answer(id, Done()))
                 case Call():
                     self.calls.append(incoming)
                 case Answer():
@@ -63,6 +85,15 @@ class FakeServer:
                     raise AssertionError(incoming)
         self._news.set()
         self._news = trio.Event()
+
+    def _greet(self, id: Id, params: InitializeParams) -> None:
+        self.clients.append(params.client)
+        self.told.append(params.environment)
+        greeting = self.greetings.pop(0) if self.greetings else WELCOME
+        if isinstance(greeting, Refused):
+            self.tell(self.peer.refuse(id, greeting))
+        elif greeting is not None:
+            self.tell(self.peer.answer(id, InitializeResult(server=INFO, wanted=self.wanted)))
 
     async def check(self) -> None:
         await trio.lowlevel.checkpoint()

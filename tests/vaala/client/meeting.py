@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
+from types import MappingProxyType
 from typing import Any
 
 import trio
@@ -15,6 +16,7 @@ from vaala.client.errors import CannotConnect
 from vaala.client.finder import Direct, Finder
 from vaala.client.wire import WireClosed
 from vaala.discovery import new_token
+from vaala.discovery.environment import client_environment
 from vaala.server import wire as server_wire
 from vaala.server.connection import serve_connection
 from vaala.server.transport.accepting import accept
@@ -24,7 +26,7 @@ from vaala.server.transport.http.views import make_site
 from vaala.server.transport.listening import listen
 from vaala.server.wire import PeerInfo
 from vaala.testing import DroppingProxy, dropping_proxy
-from vaala_protocol.methods.runtime import ClientEnvironment, ClientInfo
+from vaala_protocol.methods.runtime import ClientInfo
 
 
 class MemoryWire:
@@ -81,7 +83,12 @@ class MemoryFinder:
 
 @asynccontextmanager
 async def client_of(
-    finder: Finder, *, start: bool = False, notices: list[str] | None = None, directory: str = "/w"
+    finder: Finder,
+    *,
+    start: bool = False,
+    notices: list[str] | None = None,
+    directory: str = "/w",
+    environ: Mapping[str, str] = MappingProxyType({}),
 ) -> AsyncGenerator[Client]:
     """A client that has found its server."""
     heard: list[str] = [] if notices is None else notices
@@ -90,7 +97,9 @@ async def client_of(
             nursery,
             finder,
             ClientInfo(name="test", version="0.1.0"),
-            lambda: ClientEnvironment(directory=directory),
+            lambda wanted: client_environment(
+                environ, directory, keys=wanted.keys, forward=wanted.forward
+            ),
             start=start,
             on_notice=heard.append,
         )

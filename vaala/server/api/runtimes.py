@@ -21,7 +21,7 @@ async def initialize(caller: Caller, params: wire.InitializeParams) -> wire.Init
     notices = [*api.notices, *(f"configuration: {one.text}" for one in api.config.problems)]
     match judge(api.server, params, idle=_is_idle(caller)):
         case "yield":
-            api.shutdown(f"a client of vaala {params.client.version} is newer")
+            api.shutdown(f"a client of vaala {params.client.library} is newer")
             raise Outdated(
                 f"this server (vaala {api.server.version}) ends for a newer client: start another"
             )
@@ -30,7 +30,7 @@ async def initialize(caller: Caller, params: wire.InitializeParams) -> wire.Init
         case "notice":
             notices.append(
                 f"the server runs vaala {api.server.version} and this client is "
-                f"{params.client.version}: `vaala restart` when its work is done"
+                f"{params.client.library}: `vaala restart` when its work is done"
             )
         case "serve":
             pass

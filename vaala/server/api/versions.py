@@ -13,15 +13,16 @@ from vaala_protocol.methods.runtime import InitializeParams, ServerInfo
 
 Verdict: TypeAlias = Literal["serve", "notice", "yield", "refuse"]
 
-CLIENT = "vaala"
-"""What our own clients call themselves, alone or before more words: ``vaala run``."""
 _RELEASE = re.compile(r"\d{1,9}(?:\.\d{1,9}){0,3}")
 
 
 def judge(server: ServerInfo, params: InitializeParams, *, idle: bool) -> Verdict:
-    """Tell what to do about a client. Only vaala's own versions compare with the server's."""
-    ours = params.client.name == CLIENT or params.client.name.startswith(f"{CLIENT} ")
-    newer = ours and version(params.client.version) > version(server.version)
+    """Tell what to do about a client.
+
+    Only the version of vaala's own client library compares with the server's: the name and version
+    of a client are those of the program that uses it.
+    """
+    newer = version(params.client.library) > version(server.version)
     if newer and server.auto_started and idle:
         return "yield"
     if _major(params.protocol) != _major(server.protocol):

@@ -21,6 +21,7 @@ from msgspec import Struct
 from vaala.client import limits
 from vaala.client.errors import CannotStart
 from vaala.discovery import Failed, Place, Ready, parse_report
+from vaala.discovery.environment import INTERPRETER_VARIABLES
 from vaala.discovery.limits import READY_LINE_BYTES_MAX
 from vaala_protocol.base import Malformed
 
@@ -30,8 +31,7 @@ KEPT = (
     "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY",
     "http_proxy", "https_proxy", "all_proxy", "no_proxy",
     "SSL_CERT_FILE", "SSL_CERT_DIR",
-    # Without these the interpreter might not find itself or this package.
-    "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PYTHONHOME", "PYTHONPATH", "PYTHONUSERBASE",
+    *INTERPRETER_VARIABLES,
 )  # fmt: skip
 """The variables that a server inherits."""
 GIVEN = {"PATH": "/usr/local/bin:/usr/local/sbin:/usr/bin:/usr/sbin:/bin:/sbin", "LANG": "C.UTF-8"}

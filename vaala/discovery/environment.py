@@ -24,7 +24,13 @@ KEY_ORDER = (
 KEY_VARIABLES = tuple(name for name in KEY_ORDER if name.endswith("_API_KEY"))
 """What commands of an agent must not be able to read."""
 
-OVERLAY_VARIABLES = ("PATH", "VIRTUAL_ENV", "LANG", "TZ", "SSH_AUTH_SOCK")
+INTERPRETER_VARIABLES = (
+    "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PYTHONHOME", "PYTHONPATH", "PYTHONUSERBASE",
+)  # fmt: skip
+"""What an interpreter may need to find itself and its packages. A server that a client starts has
+those of that client, for itself: a `python` of another one's environment would not run with them.
+"""
+OVERLAY_VARIABLES = ("PATH", "VIRTUAL_ENV", "LANG", "TZ", "SSH_AUTH_SOCK", *INTERPRETER_VARIABLES)
 OVERLAY_PREFIXES = ("CONDA_", "LC_")
 """What an activated environment, a language and an agent of SSH keys are made of."""
 

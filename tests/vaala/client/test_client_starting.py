@@ -116,6 +116,34 @@ async def test_a_server_owes_nothing_to_the_shell_that_started_it(
         assert client.server.auto_started
 
 
+_SHOWS = """
+steps:
+  - call:
+      - {tool: exec_command, arguments: {command: 'echo "[$PYTHONHOME|$PYTHONPATH]"'}, as: shown}
+  - say: "{{ results.shown }}"
+"""
+
+
+async def test_what_the_server_s_interpreter_needs_is_not_for_the_commands_of_others(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = tmp_path / "shows.yaml"
+    script.write_text(_SHOWS)
+    settings = Settings(model=f"scripted:{script}", mode="full")
+    said: list[str] = []
+    monkeypatch.setenv("PYTHONPATH", "/of/the/first")
+    async with started(data):
+        for given in (None, "/of/the/second"):
+            if given is None:
+                monkeypatch.delenv("PYTHONPATH")
+            else:
+                monkeypatch.setenv("PYTHONPATH", given)
+            async with connect(data) as client:
+                talk = await client.create_conversation(directory=str(tmp_path), settings=settings)
+                said.append((await talk.run("go")).text)
+    assert ["[|]" in said[0], "[|/of/the/second]" in said[1]] == [True, True], said
+
+
 _WRITES = """
 steps:
   - call:

@@ -11,7 +11,12 @@ import pytest
 import trio
 
 from tests.vaala.services.conftest import Desk
-from vaala.discovery.environment import KEY_ORDER, KEY_VARIABLES, client_environment
+from vaala.discovery.environment import (
+    INTERPRETER_VARIABLES,
+    KEY_ORDER,
+    KEY_VARIABLES,
+    client_environment,
+)
 from vaala.services.environment import Environment
 from vaala_executors import Command, Workspace
 from vaala_executors.local import LocalExecutor
@@ -42,6 +47,7 @@ def test_what_a_client_sends() -> None:
             "LANG": None,
             "TZ": None,
             "SSH_AUTH_SOCK": None,
+            **dict.fromkeys(INTERPRETER_VARIABLES),
             "CONDA_PREFIX": "/conda",
             "LC_ALL": "de_DE.UTF-8",
         },

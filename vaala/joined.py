@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 class _Work(Generic[R]):
     """One piece of work: settled once it is done, or is not going to be."""
 
-    __slots__ = ("ended", "failure", "result", "waiting")
+    __slots__ = ("ended", "failure", "heard", "result", "waiting")
 
     def __init__(self) -> None:
         self.ended = trio.Event()
@@ -26,6 +26,8 @@ class _Work(Generic[R]):
         """What came of it; empty with a failure."""
         self.failure: Exception | None = None
         self.waiting = 0
+        self.heard = False
+        """Somebody has got what came of it."""
 
 
 class Joined(Generic[R]):
@@ -52,8 +54,10 @@ class Joined(Generic[R]):
         work.waiting += 1
         try:
             await work.ended.wait()
+            work.heard = True
         finally:
             work.waiting -= 1
+            _log_unheard(key, work)
         if isinstance(work.failure, Refused):
             # A copy for each caller: one exception raised many times mixes up its tracebacks.
             raise copy(work.failure)
@@ -82,8 +86,14 @@ class Joined(Generic[R]):
             work.failure = None
         except Exception as error:
             work.failure = error
-            if not work.waiting:
-                log.error("%s: failed, and nobody waits for it", key, exc_info=error)
         finally:
             del self._running[key]
             work.ended.set()
+            _log_unheard(key, work)
+
+
+def _log_unheard(key: str, work: _Work[R]) -> None:
+    """Log a failure when the last one who waited for it has gone without it."""
+    stopping = isinstance(work.failure, Stopping)
+    if work.failure and not stopping and not (work.waiting or work.heard) and work.ended.is_set():
+        log.error("%s: failed, and nobody waits for it", key, exc_info=work.failure)

@@ -35,18 +35,19 @@ def event_characters(event: Event) -> int:
         case ItemDelta(text=text) | CommandOutput(text=text):
             return len(text)
         case ItemChanged(item=item):
-            return _item(item)
+            return item_characters(item)
         case InputChanged(input=waiting):
             return _source(waiting.source)
         case SessionOpened(session=session):
-            items = sum(_item(item) for item in session.items)
-            live = sum(_item(part.item) + len(part.text) for part in session.live)
+            items = sum(item_characters(item) for item in session.items)
+            live = sum(item_characters(part.item) + len(part.text) for part in session.live)
             return items + live + sum(_source(waiting.source) for waiting in session.queue)
         case _:
             return 0
 
 
-def _item(item: Item) -> int:
+def item_characters(item: Item) -> int:
+    """Return about how much text an item holds."""
     match item:
         case AssistantMessage() | Reasoning() | ContextSummary() | Instructions() | Skill():
             return len(item.text)

@@ -209,7 +209,7 @@ def test_an_endless_error_text_is_cut() -> None:
 
 def test_a_message_that_the_other_side_would_not_take_is_not_made() -> None:
     peer = sums_peer(sent_bytes_max=100)
-    with pytest.raises(BadRequest, match="subtract would be a message of 1.. bytes; at most 100"):
+    with pytest.raises(BadRequest, match=r"a message of 1\d\d bytes; at most 100"):
         peer.ask(SubtractParams(minuend=10**30, subtrahend=10**30))
     assert peer.asked == 0
     assert peer.ask(SubtractParams(minuend=1, subtrahend=1))[0] == 1

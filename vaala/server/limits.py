@@ -36,7 +36,10 @@ about half a minute."""
 CLOSE_S = 1.0
 """How long a client has to hear that the connection ends, before it is cut."""
 PAGE_ITEMS_MAX = 100
-"""Items of one page of a transcript. With as much as an item can hold (`vaala.limits`) in each, the
-page is still one message (`vaala_protocol.limits.ANSWER_BYTES_MAX`)."""
+"""Items of one page of a transcript."""
+PAGE_CHARACTERS_MAX = 4 * 1024 * 1024
+SNAPSHOT_CHARACTERS_MAX = 4 * 1024 * 1024
+"""Text of the items in one page, or in one snapshot: to make one takes 10 to 40 ms then, and it is
+one message (`vaala_protocol.limits.ANSWER_BYTES_MAX`) whatever JSON makes of the characters."""
 LIST_ROWS_MAX = 200
 """Conversations of one page."""

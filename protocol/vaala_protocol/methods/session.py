@@ -60,7 +60,10 @@ class SessionResumeParams(SessionParams, Request[Done], frozen=True, kw_only=Tru
 
 
 class SessionItemsParams(SessionParams, Request[ItemPage], frozen=True, kw_only=True):
-    """Return a page of the transcript: the newest items, or those before or after a place."""
+    """Return a page of the transcript: the newest items, or those before or after a place.
+
+    It has fewer than ``limit`` when they are large, and says so by ``earlier`` and ``later``.
+    """
 
     method = "session/items"
     result = ItemPage

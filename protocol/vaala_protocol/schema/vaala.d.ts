@@ -1154,7 +1154,11 @@ export interface SessionInterruptParams extends SessionParams {
 export interface SessionResumeParams extends SessionParams {
 }
 
-/** Return a page of the transcript: the newest items, or those before or after a place. */
+/**
+ * Return a page of the transcript: the newest items, or those before or after a place.
+ *
+ * It has fewer than `limit` when they are large, and says so by `earlier` and `later`.
+ */
 export interface SessionItemsParams extends SessionParams {
   before?: number | null;
   after?: number | null;
@@ -1624,7 +1628,11 @@ export interface Methods {
   "session/interrupt": { params: SessionInterruptParams; result: SessionInterruptResult };
   /** Release the queue that an interrupt, a failure or a restart has held. */
   "session/resume": { params: SessionResumeParams; result: Done };
-  /** Return a page of the transcript: the newest items, or those before or after a place. */
+  /**
+   * Return a page of the transcript: the newest items, or those before or after a place.
+   *
+   * It has fewer than `limit` when they are large, and says so by `earlier` and `later`.
+   */
   "session/items": { params: SessionItemsParams; result: ItemPage };
   /**
    * Return how a turn stands or ended, however long ago, and what the agent said last in it.

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from vaala.server.api.fitting import fitting_snapshot
 from vaala.stream import Published
+from vaala_protocol.errors import Overloaded
 from vaala_protocol.events import Frame
+from vaala_protocol.limits import ANSWER_BYTES_MAX
 from vaala_protocol.methods.conversation import (
     ClosedNotification,
     EventNotification,
@@ -31,9 +34,18 @@ def event_message(conversation_id: str, published: Published[Frame]) -> bytes:
 
 
 def resync_message(conversation_id: str, snapshot: Snapshot) -> bytes:
-    return write_notification(
-        ResyncNotification(conversation_id=conversation_id, snapshot=public_snapshot(snapshot))
+    """Raises `Overloaded` for a snapshot that no message holds."""
+    message = write_notification(
+        ResyncNotification(conversation_id=conversation_id, snapshot=shown_snapshot(snapshot))
     )
+    if len(message) > ANSWER_BYTES_MAX:
+        raise Overloaded(f"a snapshot of {len(message):,} bytes is more than a message holds")
+    return message
+
+
+def shown_snapshot(snapshot: Snapshot) -> Snapshot:
+    """Return a snapshot as clients get it."""
+    return fitting_snapshot(public_snapshot(snapshot))
 
 
 def closed_message(conversation_id: str, reason: str) -> bytes:

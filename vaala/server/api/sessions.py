@@ -6,6 +6,7 @@ from vaala.handle import ConversationHandle
 from vaala.server import limits
 from vaala.server.api.api import Api
 from vaala.server.api.caller import Caller, Opened
+from vaala.server.api.fitting import fitting_page
 from vaala.server.api.method import Method, Outcome, conversation_lane, method, view
 from vaala_protocol.methods import session as wire
 from vaala_protocol.methods.base import Done
@@ -53,7 +54,7 @@ async def items(api: Api, params: wire.SessionItemsParams) -> ItemPage:
         limit=max(1, min(params.limit, limits.PAGE_ITEMS_MAX)),
         session_id=params.session_id,
     )
-    return public_page(page)
+    return fitting_page(public_page(page), forward=params.after is not None)
 
 
 async def turn(api: Api, params: wire.SessionTurnParams) -> TurnResult:

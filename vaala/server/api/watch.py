@@ -14,12 +14,16 @@ import trio
 
 from vaala.runtime import Runtime
 from vaala.server import limits
-from vaala.server.api.frames import closed_message, event_message, resync_message
+from vaala.server.api.frames import (
+    closed_message,
+    event_message,
+    resync_message,
+    shown_snapshot,
+)
 from vaala.server.outbox import Outbox, Source
 from vaala.stream import Published, QueueBudget, Reading, Subscription
 from vaala_protocol.errors import NotFound, Refused
 from vaala_protocol.methods.conversation import ConversationSubscribeResult, Position
-from vaala_protocol.public import public_snapshot
 from vaala_protocol.state import Snapshot
 
 log = logging.getLogger(__name__)
@@ -122,7 +126,7 @@ class ConversationWatch(Source):
             if not subscription.resumed:
                 snapshot = subscription.next_nowait()
                 assert isinstance(snapshot, Snapshot)
-                answer = ConversationSubscribeResult(snapshot=public_snapshot(snapshot))
+                answer = ConversationSubscribeResult(snapshot=shown_snapshot(snapshot))
             self._subscription = subscription
             task_status.started(answer)
             return await self._follow(subscription)

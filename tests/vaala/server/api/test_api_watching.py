@@ -26,6 +26,7 @@ from tests.vaala.server.api.serving import (
 from vaala import limits
 from vaala.conversation import Conversation
 from vaala.models.scripted import ScriptedModel
+from vaala.server.api.frames import shown_snapshot
 from vaala.testing.projection import Projection
 from vaala.tools.function import tool
 from vaala_protocol.base import encode
@@ -240,7 +241,10 @@ async def test_a_slow_client_holds_up_nobody_and_recovers(
         slow.read_on()
         await slow.hear(lambda note: isinstance(note, ResyncNotification))
         await settled()
-        assert encode(state_of(slow, talk, first)) == encode(conversation.snapshot())
+        shown = shown_snapshot(conversation.snapshot())
+        assert encode(state_of(slow, talk, first)) == encode(shown)
+        assert len(encode(shown)) < 5_000_000
+        assert len(shown.sessions[0].items) < len(conversation.snapshot().sessions[0].items)
 
 
 async def test_a_crash_of_the_conversation_is_followed_by_a_snapshot(

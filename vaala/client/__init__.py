@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from vaala.client.connection import connect
     from vaala.client.conversation import RemoteConversation
     from vaala.client.errors import CannotConnect, CannotStart, ClientError, Disconnected
-    from vaala.client.offers import ClientTool, Files, Terminals
+    from vaala.client.offers import ClientTool, Files
     from vaala.client.reader import Reader
+    from vaala.client.terminals import Terminals
 
 _HOMES = {
     "CannotConnect": "vaala.client.errors",
@@ -30,7 +31,7 @@ _HOMES = {
     "Files": "vaala.client.offers",
     "Reader": "vaala.client.reader",
     "RemoteConversation": "vaala.client.conversation",
-    "Terminals": "vaala.client.offers",
+    "Terminals": "vaala.client.terminals",
     "connect": "vaala.client.connection",
 }
 

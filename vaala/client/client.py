@@ -17,9 +17,10 @@ from vaala.client.finder import Finder
 from vaala.client.keeper import Keeper
 from vaala.client.link import Link
 from vaala.client.offering import Offering
-from vaala.client.offers import ClientTool, Elicit, Files, Offer, Offers, Terminals
+from vaala.client.offers import ClientTool, Elicit, Files, Offer, Offers
 from vaala.client.reader import Reader
 from vaala.client.retry import can_repeat
+from vaala.client.terminals import Terminals
 from vaala.client.watch import AllConversations, OneConversation, Watch
 from vaala_protocol.base import Malformed, Value
 from vaala_protocol.errors import Incompatible, NotFound, Outdated, TimedOut
@@ -239,7 +240,8 @@ class Client:
         """Serve a conversation while the block runs, over all connections.
 
         Raises ``ValueError`` when this client has an offer for it already, and what the server
-        refuses it with. On leaving it is taken back, and requests in flight are given up.
+        refuses it with. On leaving it is taken back, requests in flight are given up and terminals
+        are ended.
         """
         offer = Offer(conversation_id, files, terminal, tuple(tools), elicitation)
         async with self._offering.hold(offer):
@@ -284,6 +286,7 @@ class Client:
     def disconnected(self, why: str) -> None:
         """See `vaala.client.keeper.Guest`."""
         log.debug("disconnected: %s", why)
+        self._offering.disconnected()
         for watch in self._watches.values():
             watch.wake()
         if self._all is not None:

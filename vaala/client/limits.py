@@ -33,6 +33,10 @@ REQUESTS_MAX = 64
 """Requests that wait for an answer; further ones wait for their turn."""
 SERVED_MAX = 64
 """Requests of the server that handlers of an offer work on."""
+TERMINALS_MAX = 256
+"""Terminals that the server has started and not ended, of all offers together."""
+TERMINAL_END_S = 5.0
+"""For terminals that nobody wants any more to end."""
 OUTGOING_MESSAGES_MAX = REQUESTS_MAX + SERVED_MAX + 64
 """Messages that wait to be sent; one more, and the server counts as gone."""
 INCOMING_MESSAGES_MAX = 4

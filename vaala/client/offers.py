@@ -5,14 +5,14 @@ An offer belongs to one connection on the server's side; here it is made again o
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable
 from typing import Any, Protocol, TypeAlias
 
 from msgspec import Struct
 
+from vaala.client.terminals import LiveTerminals, Terminal, Terminals, end_terminals
 from vaala_protocol.content import TextContent
 from vaala_protocol.errors import NotFound
-from vaala_protocol.ids import new_id
 from vaala_protocol.methods import client as wire
 from vaala_protocol.methods.base import Done, Request
 
@@ -27,29 +27,6 @@ class Files(Protocol):
 
     async def write(self, path: str, text: str) -> None:
         """Replace a file, or make it."""
-        ...
-
-
-class Terminals(Protocol):
-    """Runs commands in terminals that the person sees."""
-
-    async def start(
-        self,
-        command: str,
-        arguments: Sequence[str],
-        *,
-        directory: str,
-        environment: Mapping[str, str],
-    ) -> str:
-        """Run a command; return an id for its terminal."""
-        ...
-
-    async def output(self, terminal_id: str) -> wire.TerminalOutputResult:
-        """Wait for output, and return what came since the last time; or how the command ended."""
-        ...
-
-    async def end(self, terminal_id: str) -> wire.TerminalExit:
-        """End the command and everything it started, and forget the terminal."""
         ...
 
 
@@ -91,11 +68,7 @@ class Offers:
 
     def __init__(self) -> None:
         self._offers: dict[str, Offer] = {}
-        self._terminals: dict[str, tuple[Terminals, str]] = {}
-        """By our id for each: two offers may use the same."""
-
-    def __iter__(self) -> Iterator[Offer]:
-        return iter(tuple(self._offers.values()))
+        self._terminals = LiveTerminals()
 
     def add(self, offer: Offer) -> None:
         """Raises ``ValueError`` when there is one for that conversation."""
@@ -103,8 +76,14 @@ class Offers:
             raise ValueError(f"this client has an offer for {offer.conversation_id} already")
         self._offers[offer.conversation_id] = offer
 
-    def remove(self, offer: Offer) -> None:
+    def remove(self, offer: Offer) -> list[Terminal]:
+        """Take one out; its terminals are for the caller to end."""
         del self._offers[offer.conversation_id]
+        return self._terminals.take_all(offer.conversation_id)
+
+    def disconnected(self) -> list[Terminal]:
+        """The server knows no terminals any more: all there are are for the caller to end."""
+        return self._terminals.take_all()
 
     async def serve(self, params: Request[Any]) -> object:
         """Do what the server asks for. Raises `NotFound` for what is not offered (any more)."""
@@ -124,12 +103,11 @@ class Offers:
             case wire.TerminalStartParams():
                 return await self._start_terminal(params)
             case wire.TerminalOutputParams(terminal_id=terminal_id):
-                terminals, theirs = self._terminal(terminal_id)
-                return await terminals.output(theirs)
+                terminal = self._terminals.get(terminal_id)
+                return await terminal.terminals.output(terminal.theirs)
             case wire.TerminalEndParams(terminal_id=terminal_id):
-                terminals, theirs = self._terminal(terminal_id)
-                del self._terminals[terminal_id]
-                return await terminals.end(theirs)
+                terminal = self._terminals.take(terminal_id)
+                return await terminal.terminals.end(terminal.theirs)
             case _:
                 raise NotFound(f"{params.method} is not offered")
 
@@ -146,18 +124,22 @@ class Offers:
         return _result(said) if isinstance(said, str) else said
 
     async def _start_terminal(self, params: wire.TerminalStartParams) -> wire.TerminalStartResult:
-        terminals = self._of(params.conversation_id).terminal
-        if terminals is None:
+        id = params.conversation_id
+        offer = self._of(id)
+        if offer.terminal is None:
             raise NotFound("commands do not run in a terminal here")
-        theirs = await terminals.start(
+        self._terminals.check_room()
+        theirs = await offer.terminal.start(
             params.command,
             params.arguments,
             directory=params.directory,
             environment=params.environment,
         )
-        ours = new_id()
-        self._terminals[ours] = terminals, theirs
-        return wire.TerminalStartResult(terminal_id=ours)
+        terminal = Terminal(id, offer.terminal, theirs)
+        if self._offers.get(id) is not offer:
+            await end_terminals([terminal])
+            raise NotFound(f"nothing is offered for conversation {id} any more")
+        return wire.TerminalStartResult(terminal_id=self._terminals.add(terminal))
 
     def _of(self, conversation_id: str) -> Offer:
         if conversation_id not in self._offers:
@@ -169,11 +151,6 @@ class Offers:
         if files is None:
             raise NotFound("files are not served here")
         return files
-
-    def _terminal(self, terminal_id: str) -> tuple[Terminals, str]:
-        if terminal_id not in self._terminals:
-            raise NotFound(f"no terminal {terminal_id}")
-        return self._terminals[terminal_id]
 
 
 def _result(text: str, *, is_error: bool = False) -> wire.ToolRunResult:

@@ -6,7 +6,7 @@ is next asked for something.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Literal
 
@@ -124,13 +124,23 @@ class ConversationHandle:
         (await self._runtime.conversation(self.id)).check_place()
         await (await self._session(session_id)).ask(Resume())
 
-    async def interrupt(self, turn_id: str | None = None, *, session_id: str | None = None) -> bool:
+    async def interrupt(
+        self,
+        turn_id: str | None = None,
+        *,
+        session_id: str | None = None,
+        sent: Collection[str] = (),
+    ) -> bool:
         """Interrupt the running turn (or only the one named); False when it does not run.
 
         Acknowledged at once; the turn's clean-up follows. It interrupts the agents that the turn
-        has started, too.
+        has started, too. What waits in the queue is held, until the next message or `resume`.
+
+        ``sent`` are the client ids of messages that were sent before the interrupt and that it may
+        have overtaken: a turn that has taken one of them is interrupted whatever was named, and
+        those that wait are held.
         """
-        return (await self._session(session_id)).interrupt(turn_id)
+        return (await self._session(session_id)).interrupt(turn_id, sent)
 
     async def answer_approval(
         self,

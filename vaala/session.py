@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
@@ -73,6 +73,8 @@ class Session(Actor):
         self.recent = RecentItems(session_log)
         self.files = SessionFiles(around.log.blobs, self.state.head.reads)
         self.turn: Turn | None = None
+        self._hold: set[str] = set()
+        """Inputs that waited at an interrupt: held when its turn ends, or the next would begin."""
         self.used_at = trio.current_time()
         self.outcomes = Outcomes(session_log)
         self._done = done
@@ -192,6 +194,7 @@ class Session(Actor):
             case requests.MoveInput(input_id=input_id, before=before):
                 return await self.write(inputs.moved(self.state, input_id, before), keep=False)
             case requests.Resume():
+                self._hold.clear()
                 await self.write(inputs.released(self.state), keep=False)
                 return await self._go_on()
             case requests.AnswerApproval():
@@ -203,24 +206,29 @@ class Session(Actor):
             case _:
                 raise TypeError(f"{self} does not know {command!r}")
 
-    def interrupt(self, turn_id: str | None = None) -> bool:
+    def interrupt(self, turn_id: str | None = None, sent: Collection[str] = ()) -> bool:
         """Interrupt the running turn at once; False when it (or that turn) does not run.
 
+        Also one that has taken one of the messages ``sent``; those of them that wait are held.
         Synchronous: never queued behind an append. The turn's clean-up follows, and the next turn
         waits for it. Harmless when repeated.
         """
         turn = self.turn
-        if turn is None or (turn_id is not None and turn_id != turn.id):
-            return False
-        turn.hold = {waiting.id for waiting in self.state.pending}
-        return turn.interrupt("user")
+        if turn is not None and (turn_id in (None, turn.id) or turn.answers.intersection(sent)):
+            self._hold = {waiting.id for waiting in self.state.pending}
+            return turn.interrupt("user")
+        if turn is None and turn_id is None:
+            # Between two turns: what is about to start the next one waits, too.
+            sent = [waiting.client_id for waiting in self.state.pending]
+        self._hold |= {one.id for one in self.state.pending if one.client_id in sent}
+        return False
 
     async def _send(self, send: requests.Send) -> InputInfo:
         if (known := inputs.known(self.state, send)) is not None:
             return known
         new = inputs.accepted(self.state, send)
+        self._hold.clear()
         if self.turn is not None:
-            self.turn.hold.clear()
             changes = [*inputs.released(self.state), input_change(self.id, new)]
             await self.write(changes, keep=False)
             return new
@@ -249,11 +257,16 @@ class Session(Actor):
         settings = own if agent is None else own.over(agent.settings)
         info = new_turn(taken[-1].settings, settings, definitions.instance)
         took, items = inputs.consumed(self.state, taken, self.next_at, turn_id=info.id, step=1)
-        await self.write([*changes, turn_change(self.id, info), *took], keep=False)
-        self.turn = Turn(self, definitions, info, items)
-        self.turn.takes(taken)
+        # Before it is written down: an interrupt that comes meanwhile is its own.
+        self.turn = turn = Turn(self, definitions, info, items)
+        turn.takes(taken)
+        try:
+            await self.write([*changes, turn_change(self.id, info), *took], keep=False)
+        except BaseException:
+            self.turn = None
+            raise
         self.around.session_changed()
-        self.spawn(self._run_turn, self.turn)
+        self.spawn(self._run_turn, turn)
 
     async def _catch_up(self) -> None:
         """Let the state say what the log says, before something is computed from it.
@@ -319,7 +332,7 @@ class Session(Actor):
             begin = requests.BeginStep(finish.turn.id, finish.number)
             await self.write(finish.changes, keep=True)
             return await self._begin_step(begin)
-        hold = turn.hold
+        hold = self._hold
         if finish.turn.state == "failed":
             hold = {waiting.id for waiting in self.state.pending}
         ended = turn_change(self.id, finish.turn, finish.before)
@@ -358,12 +371,20 @@ class Session(Actor):
         """Write what could not be written, and start the next turn when one is due."""
         try:
             await self._catch_up()
+            await self._hold_back()
             due = self.turn is None and not self.stopping and inputs.for_turn(self.state.pending)
             if due:
                 waiting = [one for one in self.state.pending if one.state == "waiting"]
                 await self._begin_turn(waiting)
         except NotDurable:
             self.nudge_later()
+
+    async def _hold_back(self) -> None:
+        """Hold what an interrupt came for after the last turn was closed."""
+        if self.turn is None:
+            while changes := inputs.held(self.state, self._hold):
+                await self.write(changes, keep=False)
+            self._hold.clear()
 
     def nudge_later(self) -> None:
         """Try again, after a while, to write what could not be written."""

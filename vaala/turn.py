@@ -77,8 +77,6 @@ class Turn:
         self.step_number = 1
         self.items = {item.id: item for item in items}
         """Items of the open step, as they are or are about to be in the log."""
-        self.hold: set[str] = set()
-        """Inputs that are held when this turn ends, since they waited when it was interrupted."""
         self.own_mode: Mode | None = None
         """The mode that a message of it asked for, whatever the session's is."""
         self.answers: set[str] = set()

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, Callable, Hashable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Hashable
 from contextlib import asynccontextmanager
-from typing import Any
+from functools import partial
 
 import trio
 
 from vaala.server import limits
 from vaala.server.api.caller import Caller, Opened
-from vaala.server.api.method import Method, Outcome
+from vaala.server.api.method import Method, Outcome, Urgent
 from vaala.server.api.table import METHODS
 from vaala.server.fence import refusal_of
 from vaala.server.order import Lanes, Ticket
@@ -76,7 +76,7 @@ class Dispatcher:
         self._notes += isinstance(asked, Note)
         method = METHODS[asked.method]
         lane = method.lane(asked.params)
-        ticket = self._lanes.ticket(lane)
+        ticket = self._lanes.ticket(lane, asked.params)
         if is_first:
             await self._run(asked, together, method, lane, ticket)
         else:
@@ -86,13 +86,32 @@ class Dispatcher:
         self, asked: Call | Note, together: Together, method: Method, lane: Hashable, ticket: Ticket
     ) -> None:
         with self._lanes.hold(lane, ticket):
-            if method.urgent is None:
+            if method.urgent is not None and ticket.in_front:
+                await self._run_early(asked, together, method, method.urgent, ticket)
+            else:
                 await ticket.turn()
-            # Behind the turn: whoever waits for it must not hold the place of the one before.
-            async with self._memory_for(method):
-                self._reply(asked, together, await self._outcome(method, asked.params, ticket))
-            await ticket.turn()
+                # Behind the turn: who waits for it must not hold the place of the one before.
+                async with self._memory_for(method):
+                    handle = partial(method.handle, self._caller, asked.params)
+                    self._reply(asked, together, await self._fenced(method, handle))
         self._notes -= isinstance(asked, Note)
+
+    async def _run_early(
+        self, asked: Call | Note, together: Together, method: Method, urgent: Urgent, ticket: Ticket
+    ) -> None:
+        in_front = ticket.in_front
+        handle = partial(method.handle, self._caller, asked.params)
+        early = await self._fenced(method, handle)
+        is_answer = isinstance(early, Refused) or urgent.is_answer(early)
+        if is_answer:
+            self._reply(asked, together, early)
+        await ticket.turn()
+        if isinstance(early, Refused):
+            return
+        handle = partial(urgent.in_turn, self._caller, asked.params, in_front)
+        outcome = await self._fenced(method, handle)
+        if not is_answer:
+            self._reply(asked, together, outcome)
 
     @asynccontextmanager
     async def _memory_for(self, method: Method) -> AsyncGenerator[None]:
@@ -104,18 +123,11 @@ class Dispatcher:
             await self._outbox.room()
             yield
 
-    async def _outcome(self, method: Method, params: Any, ticket: Ticket) -> Outcome | Refused:
-        outcome = await self._fenced(method, params)
-        if method.urgent is None or ticket.is_first or isinstance(outcome, Refused):
-            return outcome
-        if not method.urgent(outcome):
-            return outcome
-        await ticket.turn()
-        return await self._fenced(method, params)
-
-    async def _fenced(self, method: Method, params: Any) -> Outcome | Refused:
+    async def _fenced(
+        self, method: Method, handle: Callable[[], Awaitable[Outcome]]
+    ) -> Outcome | Refused:
         try:
-            return await method.handle(self._caller, params)
+            return await handle()
         except Exception as error:
             return refusal_of(error, f"{method.name} of {self._caller}")
 

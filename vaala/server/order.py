@@ -15,24 +15,30 @@ import trio
 class Ticket:
     """A place in a lane, taken when the request is read."""
 
-    def __init__(self, before: trio.Event | None) -> None:
+    def __init__(self, asked: object, before: Ticket | None) -> None:
+        self._asked = asked
         self._before = before
         self._done = trio.Event()
 
     @property
-    def is_first(self) -> bool:
-        """Whatever came before in the lane has been done."""
-        return self._before is None or self._before.is_set()
+    def in_front(self) -> tuple[object, ...]:
+        """What came before in the lane and has not been done yet, the newest first."""
+        found: list[object] = []
+        ticket = self._before
+        while ticket is not None and not ticket._done.is_set():
+            found.append(ticket._asked)
+            ticket = ticket._before
+        return tuple(found)
 
     async def turn(self) -> None:
         """Wait until all that came before in the lane has been done."""
         if self._before is not None:
-            await self._before.wait()
+            await self._before._done.wait()
 
-    @property
-    def done(self) -> trio.Event:
-        """Set it when the request has been done; the next one in the lane waits for it."""
-        return self._done
+    def done(self) -> None:
+        """The request has been done; the next one in the lane waits for it."""
+        self._before = None  # or each ticket would keep all that ever were in front of it
+        self._done.set()
 
 
 class Lanes:
@@ -44,13 +50,12 @@ class Lanes:
     def __len__(self) -> int:
         return len(self._last)
 
-    def ticket(self, lane: Hashable) -> Ticket:
+    def ticket(self, lane: Hashable, asked: object) -> Ticket:
         """Take the next place in a lane, or none for None: that waits for nothing and holds up
         nothing. Synchronous: the order of calls is the order."""
         if lane is None:
-            return Ticket(None)
-        last = self._last.get(lane)
-        ticket = self._last[lane] = Ticket(None if last is None else last.done)
+            return Ticket(asked, None)
+        ticket = self._last[lane] = Ticket(asked, self._last.get(lane))
         return ticket
 
     @contextmanager
@@ -59,6 +64,6 @@ class Lanes:
         try:
             yield
         finally:
-            ticket.done.set()
+            ticket.done()
             if self._last.get(lane) is ticket:
                 del self._last[lane]

@@ -117,6 +117,38 @@ def test_an_interrupt_while_something_is_written_settles_everything_once(mode: M
     run_seeds(story, 25)
 
 
+def test_after_an_interrupt_nothing_begins_whatever_was_being_written() -> None:
+    """Also while the end of one turn, or the start of the next, is on its way to the disk."""
+
+    async def story(random: Random) -> None:
+        async with (
+            open_slow_store(SlowLog(random)) as store,
+            vaala.open_runtime(
+                storage=store,
+                models=FunctionModel(respond),
+                executors={"local": FakeExecutor()},
+            ) as runtime,
+        ):
+            talk = await runtime.create_conversation(directory="/w", settings=Settings(mode="full"))
+            session = await (await runtime.conversation(talk.id)).root()
+            for number in range(4):
+                await talk.send(str(number))
+            while not random.random() < 0.2:
+                await settle(random.random())
+            done = session.state.head.turn
+            assert done is not None
+            begins = session.turn is not None and session.turn.id != done.id
+            await talk.interrupt()
+            await settle(60)
+            last = session.state.head.turn
+            assert last is not None
+            assert session.turn is None
+            assert (last.id != done.id) == begins
+            assert all(one.state == "held" for one in session.state.pending)
+
+    run_seeds(story, 60)
+
+
 class Waiter:
     """Spawns an agent in one turn, waits for it in the next."""
 

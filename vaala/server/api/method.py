@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Hashable
+from collections.abc import Awaitable, Callable, Hashable, Sequence
 from typing import Any, TypeAlias, TypeVar
 
 from msgspec import Struct
@@ -20,6 +20,19 @@ Lane: TypeAlias = Callable[[Any], Hashable]
 Outcome: TypeAlias = Value | Opened
 
 
+class Urgent(Struct, frozen=True):
+    """What a method does that is handled at once although something stands in front of it.
+
+    It is handled before its turn and, unless it was refused, once more in its turn: what stood in
+    front may have had an effect since that it was to come after.
+    """
+
+    is_answer: Callable[[Outcome], bool]
+    """Tells whether what came of it at once is the answer; else the outcome in its turn is."""
+    in_turn: Callable[[Caller, Any, Sequence[object]], Awaitable[Outcome]]
+    """Gets the parameters of the requests that stood in front."""
+
+
 class Method(Struct, frozen=True):
     params: type[Request[Any]]
     handle: Callable[[Caller, Any], Awaitable[Outcome]]
@@ -27,9 +40,7 @@ class Method(Struct, frozen=True):
     lane: Lane
     bulky: bool = False
     """Its answer can be large: only a few of them are made for a client at the same time."""
-    urgent: Callable[[Outcome], bool] | None = None
-    """Handled before its turn, too: at once, and when this says that nothing came of it because
-    what is in front has not been done yet, once more in its turn."""
+    urgent: Urgent | None = None
 
     @property
     def name(self) -> str:

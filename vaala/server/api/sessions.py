@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from vaala.handle import ConversationHandle
 from vaala.server import limits
 from vaala.server.api.api import Api
-from vaala.server.api.caller import Caller, Opened
+from vaala.server.api.caller import Caller
 from vaala.server.api.fitting import fitting_page
-from vaala.server.api.method import Method, Outcome, conversation_lane, method, view
+from vaala.server.api.method import Method, Outcome, Urgent, conversation_lane, method, view
 from vaala_protocol.methods import session as wire
 from vaala_protocol.methods.base import Done
 from vaala_protocol.pages import ItemPage
@@ -39,6 +41,25 @@ async def interrupt(
         params.turn_id, session_id=params.session_id
     )
     return wire.SessionInterruptResult(interrupted=interrupted)
+
+
+async def interrupt_behind(
+    caller: Caller, params: wire.SessionInterruptParams, in_front: Sequence[object]
+) -> wire.SessionInterruptResult:
+    """Interrupt what came of messages that were sent before the interrupt, too."""
+    sent = [
+        one.client_id
+        for one in in_front
+        if isinstance(one, wire.SessionSendParams) and _session(one) == _session(params)
+    ]
+    interrupted = await _talk(caller.api, params).interrupt(
+        params.turn_id, session_id=params.session_id, sent=sent
+    )
+    return wire.SessionInterruptResult(interrupted=interrupted)
+
+
+def _session(params: wire.SessionParams) -> str:
+    return params.session_id or params.conversation_id  # the root's is the conversation's
 
 
 async def resume(caller: Caller, params: wire.SessionResumeParams) -> Done:
@@ -90,14 +111,16 @@ async def configure(
     return wire.SessionConfigureResult(settings=settings, options=options)
 
 
-def _nothing_ran(outcome: Outcome) -> bool:
-    result = outcome.result if isinstance(outcome, Opened) else outcome
-    return isinstance(result, wire.SessionInterruptResult) and not result.interrupted
+def _interrupted(outcome: Outcome) -> bool:
+    return isinstance(outcome, wire.SessionInterruptResult) and outcome.interrupted
 
+
+URGENT = Urgent(_interrupted, interrupt_behind)
+"""An interrupt waits for nothing; what it has overtaken is stopped in its turn."""
 
 METHODS: tuple[Method, ...] = (
     method(wire.SessionSendParams, send, conversation_lane),
-    Method(wire.SessionInterruptParams, interrupt, conversation_lane, urgent=_nothing_ran),
+    Method(wire.SessionInterruptParams, interrupt, conversation_lane, urgent=URGENT),
     method(wire.SessionResumeParams, resume, conversation_lane),
     view(wire.SessionItemsParams, items),
     view(wire.SessionTurnParams, turn),

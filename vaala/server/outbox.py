@@ -4,11 +4,14 @@ Answers go first, in the order in which they were put; they are bounded by readi
 from a client that leaves too many unread (`Outbox.room`). Everything else is pulled: a source that
 has something new is asked for one message when it is its turn, so nothing is encoded before the
 client can take it, what waits may still be merged or replaced where it comes from, and sources
-that always have something get the same share.
+that always have something get the same share. What follows closely on what was pulled before waits
+for `limits.EVENTS_PERIOD_S`, so that a burst of small pieces becomes few messages; after a pause
+longer than that an event goes at once.
 """
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections import deque
 
@@ -35,6 +38,8 @@ class Outbox:
         """Of answers that wait, the one that is being sent included."""
         self._ready: dict[Source, None] = {}
         self._wake = trio.Event()
+        self._urgent = trio.Event()
+        """Of what does not wait for the next period of events."""
         self._room = trio.Event()
         self._ended = False
 
@@ -42,7 +47,7 @@ class Outbox:
         """Add an answer. Never waits and never drops."""
         self._answers.append(message)
         self._bytes += len(message)
-        self._wake.set()
+        self._hurry()
 
     async def room(self) -> None:
         """Wait until few enough answers are unread. Cancel: nothing has happened."""
@@ -61,19 +66,34 @@ class Outbox:
     def end(self) -> None:
         """Let `run` return when it has sent the answers that wait."""
         self._ended = True
-        self._wake.set()
+        self._hurry()
 
     async def run(self, wire: Wire) -> None:
         """Send until `end`. Raises `WireClosed`. Cancel: a message may be half sent."""
+        period_ends = -math.inf
         while True:
             await self._send_answers(wire)
             if self._ended:
                 return
             if (event := self._pull()) is not None:
                 await wire.send(event)
+                period_ends = trio.current_time() + limits.EVENTS_PERIOD_S
             else:
                 self._wake = trio.Event()
                 await self._wake.wait()
+                await self._until(period_ends)
+
+    async def _until(self, period_ends: float) -> None:
+        """Wait for the end of the period, or for what does not."""
+        if self._answers or self._ended or trio.current_time() >= period_ends:
+            return
+        self._urgent = trio.Event()
+        with trio.move_on_at(period_ends):
+            await self._urgent.wait()
+
+    def _hurry(self) -> None:
+        self._wake.set()
+        self._urgent.set()
 
     async def _send_answers(self, wire: Wire) -> None:
         while self._answers:

@@ -16,6 +16,7 @@ from vaala.models.scripted.demo import DEMO
 from vaala.models.scripted.model import ScriptedModel
 from vaala.models.secret import Secret
 from vaala.runtime import Runtime
+from vaala.server import limits
 from vaala.server.api import Api
 from vaala.server.connection import serve_connection
 from vaala.server.memory import BUFFER_BYTES, memory_wires
@@ -358,7 +359,9 @@ def is_item(kind: type[Item], **fields: Any) -> Callable[[Any], bool]:
 
 
 async def settled() -> None:
-    """Let everything happen that is due now."""
+    """Let everything happen that is due, and what the clients are told of it."""
+    await trio.testing.wait_all_tasks_blocked()
+    await trio.sleep(limits.EVENTS_PERIOD_S)
     await trio.testing.wait_all_tasks_blocked()
 
 

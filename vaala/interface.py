@@ -39,6 +39,12 @@ class Updates(Protocol):
     conversation cannot be watched any more.
     """
 
+    @property
+    def reason(self) -> str | None:
+        """Why nothing more comes: ``deleted``, ``closing`` or ``crashed``; None: it goes on, or
+        what reading raises says why."""
+        ...
+
     def __aiter__(self) -> AsyncIterator[Update]: ...
 
     async def __anext__(self) -> Update:

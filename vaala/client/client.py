@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
 import trio
+from msgspec.structs import replace
 
 from vaala.client import limits
 from vaala.client.conversation import RemoteConversation
@@ -49,6 +50,8 @@ log = logging.getLogger(__name__)
 R = TypeVar("R", bound=Value)
 
 _EVERYTHING = ListQuery()
+_SCRIPT = "scripted:"
+"""Begins the name of a model that is a file of this machine."""
 
 
 class Client:
@@ -122,14 +125,14 @@ class Client:
     ) -> RemoteConversation:
         """Make a conversation; see `vaala.interface.Conversations`.
 
-        A relative ``directory`` begins at the one of this client.
+        A relative ``directory`` begins at the one of this client, and a relative ``scripted:PATH``.
         """
         info = await self.ask(
             conversation.ConversationCreateParams(
                 directory=self.absolute(directory) if executor == "local" else directory,
                 executor=executor,
                 agent=agent,
-                settings=settings or Settings(),
+                settings=self.settings_here(settings or Settings()),
                 title=title,
                 ephemeral=ephemeral,
                 client_id=client_id or new_id(),
@@ -248,16 +251,31 @@ class Client:
             yield
 
     def new_environment(self) -> ClientEnvironment | None:
-        """Return the environment of this client when it is another one than the server knows."""
+        """Return the environment of this client when it is another one than the server knows.
+
+        Call `environment_told` once the server has it.
+        """
         environment = self._environment(self._wanted)
-        if environment == self._told:
-            return None
-        self._told = environment
-        return environment
+        return None if environment == self._told else environment
+
+    def environment_told(self, environment: ClientEnvironment | None) -> None:
+        """The server has taken what `new_environment` has returned."""
+        self._told = environment or self._told
 
     def absolute(self, path: str) -> str:
         """Return a path of this machine from the directory of this client."""
         return os.path.abspath(os.path.join(self._environment(self._wanted).directory, path))
+
+    def model_here(self, name: str) -> str:
+        """Return the name of a model for the server: a relative path in ``scripted:PATH`` begins
+        at the directory of this client, and not at the server's."""
+        path = name.removeprefix(_SCRIPT)
+        return f"{_SCRIPT}{self.absolute(path)}" if path and path != name else name
+
+    def settings_here(self, settings: Settings) -> Settings:
+        """Return settings whose model is `model_here`."""
+        model = settings.model
+        return settings if model is None else replace(settings, model=self.model_here(model))
 
     async def greet(self, link: Link) -> None:
         """See `vaala.client.keeper.Guest`."""
@@ -275,6 +293,7 @@ class Client:
         self._wanted = result.wanted
         if (more := self.new_environment()) is not None:
             await link.ask(ClientEnvironmentParams(environment=more), timeout_s=limits.GREET_S)
+            self.environment_told(more)
         self._server = result.server
         for notice in result.notices:
             self._on_notice(notice)
@@ -301,9 +320,9 @@ class Client:
             case conversation.ResyncNotification(conversation_id=id, snapshot=snapshot):
                 if id in self._watches:
                     self._watches[id].hear_snapshot(snapshot)
-            case conversation.ClosedNotification(conversation_id=id):
+            case conversation.ClosedNotification(conversation_id=id, reason=reason):
                 if id in self._watches:
-                    self._watches[id].hear_end()
+                    self._watches[id].hear_end(reason)
             case runtime.RuntimeEventNotification(frame=frame):
                 if self._all is not None:
                     self._all.hear_frame(frame)

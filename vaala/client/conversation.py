@@ -75,7 +75,8 @@ class RemoteConversation:
                         break
                     if result.turn.state != "running":
                         return result
-        raise Stopping(f"conversation {self._id} was closed before the turn ended")
+        why = updates.reason or "deleted"
+        raise Stopping(f"conversation {self._id} was closed before the turn ended: {why}")
 
     async def send(
         self,
@@ -86,17 +87,20 @@ class RemoteConversation:
         settings: Settings | None = None,
         session_id: str | None = None,
     ) -> InputInfo:
-        return await self._client.ask(
+        environment = self._client.new_environment()
+        sent = await self._client.ask(
             session.SessionSendParams(
                 conversation_id=self._id,
                 session_id=session_id,
                 client_id=client_id or new_id(),
                 content=_content(prompt),
                 delivery=delivery,
-                settings=settings,
-                environment=self._client.new_environment(),
+                settings=None if settings is None else self._client.settings_here(settings),
+                environment=environment,
             )
         )
+        self._client.environment_told(environment)
+        return sent
 
     async def edit_input(
         self, input_id: str, prompt: Prompt, *, session_id: str | None = None
@@ -231,8 +235,8 @@ class RemoteConversation:
         """Watch the conversation: iterate to get a `Snapshot` first, then each `Frame`.
 
         It outlives connections and servers: frames go on where they ended, or a new snapshot
-        comes. Iteration ends when the conversation was deleted or crashes again and again; it
-        raises `Disconnected` when the server was given up.
+        comes. Iteration ends when the conversation was deleted or crashes again and again, which
+        ``reason`` tells; it raises `Disconnected` when the server was given up.
         """
         return self._client.watch_conversation(self._id)
 
@@ -276,7 +280,9 @@ class RemoteConversation:
     ) -> session.SessionConfigureResult:
         return await self._client.ask(
             session.SessionConfigureParams(
-                conversation_id=self._id, session_id=session_id, settings=settings
+                conversation_id=self._id,
+                session_id=session_id,
+                settings=self._client.settings_here(settings),
             )
         )
 

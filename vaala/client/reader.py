@@ -24,13 +24,16 @@ F = TypeVar("F", Frame, RuntimeFrame)
 
 
 class Reader(Generic[S, F]):
-    """Iterate to get updates; ends when the conversation is not watched any more.
+    """Iterate to get updates; ends when the conversation is not watched any more, and then
+    ``reason`` says why.
 
     Bounded: whoever reads too slowly loses what waits, and gets a snapshot instead.
     """
 
     def __init__(self, wake: Callable[[], None]) -> None:
         """``wake`` is called when a snapshot is due."""
+        self.reason: str | None = None
+        """Why nothing more comes, as the server says: ``deleted``, ``closing`` or ``crashed``."""
         self._call = wake
         self._queue: deque[S | F] = deque()
         self._characters = 0
@@ -121,8 +124,9 @@ class Reader(Generic[S, F]):
             self._lose()
         self._wake.set()
 
-    def close(self, failure: Exception | None = None) -> None:
+    def close(self, reason: str | None = None, failure: Exception | None = None) -> None:
         """No update follows what is queued; then ``failure`` is raised."""
+        self.reason = reason
         self._failure = failure
         self._closed = True
         self._wake.set()

@@ -112,15 +112,15 @@ class Watch(Generic[S, F]):
         for reader in self._readers:
             reader.take_snapshot(snapshot)
 
-    def hear_end(self) -> None:
+    def hear_end(self, reason: str) -> None:
         """The server has ended the subscription."""
         if self._stands:
-            self.close()
+            self.close(reason)
 
-    def close(self, failure: Exception | None = None) -> None:
+    def close(self, reason: str | None = None, failure: Exception | None = None) -> None:
         """There is nothing to watch any more; readers get what they have, then ``failure``."""
         for reader in self._readers:
-            reader.close(failure)
+            reader.close(reason, failure)
         self._readers.clear()
         self.wake()
 
@@ -131,7 +131,7 @@ class Watch(Generic[S, F]):
             try:
                 link = await self._link()
             except Disconnected as error:
-                self.close(error)
+                self.close(failure=error)
                 break
             try:
                 await self._keep(link)
@@ -141,7 +141,7 @@ class Watch(Generic[S, F]):
             except (*_PASSING, Malformed, Refused) as error:
                 failures += 1
                 if not isinstance(error, _PASSING) or failures > limits.SUBSCRIBE_TIMES_MAX:
-                    self.close(error)
+                    self.close(failure=error)
                 await trio.sleep(limits.SUBSCRIBE_PAUSE_S)
         over()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -24,6 +25,7 @@ from vaala_protocol.methods.conversation import (
 from vaala_protocol.methods.runtime import ReloadParams, RuntimeStatusParams, ShutdownParams
 from vaala_protocol.methods.session import SessionInterruptParams, SessionSendParams
 from vaala_protocol.pages import ConversationRow
+from vaala_protocol.settings import Settings
 from vaala_protocol.state import ConversationInfo
 
 ROW = ConversationRow(info=ConversationInfo(id="c", created_at=1, updated_at=1))
@@ -86,6 +88,34 @@ async def test_what_may_have_been_done_is_not_asked_again(
         await server.called(1)
         server.close()
     assert len(server.calls) == 1
+
+
+@pytest.mark.parametrize(
+    ("model", "sent"),
+    [
+        ("scripted:play.yaml", "scripted:/w/play.yaml"),
+        ("scripted:../play.yaml", "scripted:/play.yaml"),
+        ("scripted:/other/play.yaml", "scripted:/other/play.yaml"),
+        ("scripted:", "scripted:"),
+        ("scripted", "scripted"),
+        ("openai/scripted:x", "openai/scripted:x"),
+        (None, None),
+    ],
+)
+async def test_a_script_lies_where_the_client_is(
+    autojump_clock: object, model: str | None, sent: str | None
+) -> None:
+    server = FakeServer()
+    settings = Settings(model=model, effort="low")
+    async with client_of(server, directory="/w") as client, trio.open_nursery() as nursery:
+        talk = client.conversation("c")
+        nursery.start_soon(partial(client.create_conversation, settings=settings))
+        nursery.start_soon(partial(talk.send, "go", settings=settings))
+        nursery.start_soon(talk.configure, settings)
+        await server.called(3)
+        nursery.cancel_scope.cancel()
+    for call in server.calls:
+        assert getattr(call.params, "settings", None) == Settings(model=sent, effort="low")
 
 
 async def test_what_was_never_sent_is_sent_on_the_next_connection(autojump_clock: object) -> None:

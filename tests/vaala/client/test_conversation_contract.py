@@ -111,6 +111,19 @@ async def test_a_turn_is_found_again(place: Open) -> None:
             await talk.turn(results[0].turn.id, session_id="nobody")
 
 
+async def test_updates_that_end_tell_why(place: Open) -> None:
+    async with place(ScriptedModel(TALK)) as (conversations, _):
+        talk = await _talk(conversations)
+        await talk.run("go")
+        async with talk.subscribe() as updates:
+            assert updates.reason is None
+            await conversations.delete_conversation(talk.id)
+            with trio.fail_after(20):
+                async for _update in updates:
+                    pass
+            assert updates.reason == "deleted"
+
+
 async def test_the_same_client_id_is_one_message(place: Open) -> None:
     # H5-3
     async with place(ScriptedModel(HANGS)) as (conversations, _):

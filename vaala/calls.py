@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import trio
@@ -214,7 +215,7 @@ class CallRunner:
             publish=_OutputShower(self._turn, call).publish,
             save=session.files.save,
             load=session.files.load,
-            ask=self._turn.questions.ask,
+            ask=partial(self._turn.questions.ask, call.id),
             command_foreground_s=self._turn.agent.budgets.command_foreground_s,
         )
 

@@ -58,6 +58,20 @@ async def answer_question(session: Session, answer: AnswerQuestion) -> None:
     turn.answered(replace(done, rev=question.rev + 1))
 
 
+async def withdraw_question(session: Session, question_id: str) -> None:
+    """Settle a question of the running turn that nobody waits for any more.
+
+    Raises `NotDurable`; the change is kept then, and written when that is possible.
+    """
+    turn = session.turn
+    question = None if turn is None else turn.items.get(question_id)
+    if turn is None or not isinstance(question, Question) or question.state != "pending":
+        return
+    done = replace(question, state="withdrawn", completed_at=now_ms())
+    turn.items[question_id] = replace(done, rev=question.rev + 1)
+    await session.write([item_change(done, question)], keep=True)
+
+
 def _turn(session: Session, what: str) -> Turn:
     """Return the turn that has asked; one that is on its way out takes no answer."""
     if session.turn is None or session.turn.closing:

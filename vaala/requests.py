@@ -98,6 +98,14 @@ class BeginStep(Struct, Command[tuple[Item, ...]], frozen=True):
     number: int
 
 
+class WithdrawQuestion(Struct, Command[None], frozen=True):
+    """From a call that asks no more: settle its question, unless it was answered meanwhile.
+
+    Raises `NotDurable`; it is written down later then."""
+
+    question_id: str
+
+
 class Finish(Struct, Command[tuple[Item, ...]], frozen=True):
     """From the turn: close it, in one append with ``changes``.
 

@@ -17,7 +17,7 @@ from vaala.children import Children
 from vaala.command_news import CommandNews
 from vaala.dao.session_log import SessionLog
 from vaala.dao.state import SessionState
-from vaala.decisions import answer_approval, answer_question
+from vaala.decisions import answer_approval, answer_question, withdraw_question
 from vaala.definitions import Surroundings
 from vaala.live import LiveParts
 from vaala.models.base import Model
@@ -173,6 +173,8 @@ class Session(Actor):
                 return await self._finish(command)
             case requests.Flush():
                 return await self.write((), keep=True)
+            case requests.WithdrawQuestion(question_id=question_id):
+                return await withdraw_question(self, question_id)
             case requests.TurnGone():
                 return await self._turn_gone()
             case requests.CommandGone(ended=ended):
@@ -293,7 +295,10 @@ class Session(Actor):
                 try:
                     await turn.run()
                 finally:
-                    seen.ended(turn.result.turn.state, turn.result.turn.stop_reason or "")
+                    ended = turn.result.turn
+                    # One that still runs has crashed: the session goes with it.
+                    state = "failed" if ended.state == "running" else ended.state
+                    seen.ended(state, ended.stop_reason or "")
         finally:
             self.report(requests.TurnGone(turn.id))
 

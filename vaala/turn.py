@@ -185,7 +185,6 @@ class Turn:
 
     async def _step_with(self, model: Model, answer: Answer, guard: LoopGuard) -> Ending | None:
         """Take an answer, run its calls and close the step."""
-        self._usage[model.name] = self._usage.get(model.name, Usage()) + answer.usage
         plans, calls = await self._calls.plan(answer)
         self._take([*answer.items, *calls])
         said = [item_change(item) for item in (*answer.items, *calls)]
@@ -259,11 +258,15 @@ class Turn:
         with self.definitions.observer.model_call(work) as seen:
             try:
                 await stream_answer(model, await self._request(model), builder, self.session.waits)
+                seen.ended("completed")
             except ModelFailure as failure:
                 seen.ended("error", failure.kind)
                 raise
-            seen.used(model.name, builder.usage)
-            seen.ended("completed")
+            finally:
+                # What was used is paid for, however it ended.
+                if (used := builder.usage) != Usage():
+                    seen.used(model.name, used)
+                    self._usage[model.name] = self._usage.get(model.name, Usage()) + used
 
     async def _request(self, model: Model) -> ModelRequest:
         assert self.history is not None

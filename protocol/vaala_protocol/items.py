@@ -192,6 +192,8 @@ class Approval(ItemBase, frozen=True, kw_only=True, tag="approval"):
 class Question(ItemBase, frozen=True, kw_only=True, tag="question"):
     """A question of the agent to a person; answered by id, the first answer wins."""
 
+    tool_call_id: str | None = None
+    """The call that asks."""
     text: str
     choices: tuple[str, ...] = ()
     state: Literal["pending", "answered", "withdrawn", "expired"] = "pending"

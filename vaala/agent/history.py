@@ -198,6 +198,8 @@ def _command_end(item: CommandEnd) -> str:
         how = "was lost: the runtime ended while it ran"
     elif item.signal is not None:
         how = f"was ended by signal {item.signal}"
+    elif item.exit_code is None:
+        how = "ended, and its exit code is not known"
     else:
         how = f"ended with exit code {item.exit_code}"
     output = "" if is_blank(item.output) else f"\nIts last output:\n{item.output}"

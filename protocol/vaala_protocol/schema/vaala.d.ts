@@ -330,6 +330,8 @@ export interface Approval extends ItemBase {
 /** A question of the agent to a person; answered by id, the first answer wins. */
 export interface Question extends ItemBase {
   kind: "question";
+  /** The call that asks. */
+  toolCallId?: string | null;
   text: string;
   choices?: string[];
   /** Default: "pending" */

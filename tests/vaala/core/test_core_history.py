@@ -13,7 +13,7 @@ from vaala.agent.history import History, last_words_of, legal_name, messages_of,
 from vaala.changes import replace
 from vaala.models.base import AssistantSaid
 from vaala_protocol.content import ImageContent
-from vaala_protocol.items import Item, Private, Reasoning, Skill, ToolCall
+from vaala_protocol.items import CommandEnd, Item, Private, Reasoning, Skill, ToolCall
 
 PICTURE = ImageContent(blob="b", media_type="image/png", size_bytes=3)
 
@@ -181,6 +181,23 @@ async def test_the_turn_that_goes_on_is_left_out() -> None:
 
     history = await read_history(chat_model(), pages(), "running")
     assert [one["content"] for one in messages_in(body_of(history, []))][:2] == ["before", "Yes."]
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        ({"exit_code": 3}, "ended with exit code 3."),
+        ({"signal": 9}, "was ended by signal 9."),
+        ({"lost": True}, "was lost: the runtime ended while it ran."),
+        ({}, "ended, and its exit code is not known."),
+    ],
+)
+def test_how_a_background_command_ended(fields: dict[str, Any], told: str) -> None:
+    ended = CommandEnd(
+        id="e", at=2, created_at=1, command_id="c1", tool_call_id="t", command="make", **fields
+    )
+    messages = sent([user(1, words="run"), ended])
+    assert f"The background command c1 (make) {told}" in str(messages)
 
 
 def test_the_last_words_are_those_of_the_last_step_with_an_answer() -> None:

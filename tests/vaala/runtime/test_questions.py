@@ -16,6 +16,7 @@ from vaala.handle import ConversationHandle
 from vaala.models.base import ModelEvent, ModelRequest
 from vaala.stream import Subscription
 from vaala.testing.function_model import FunctionModel, answer, newest
+from vaala.tools.base import ToolContext
 from vaala_protocol.content import text_of
 from vaala_protocol.errors import BadRequest, NotPending
 from vaala_protocol.events import Frame, ItemChanged
@@ -37,6 +38,8 @@ async def respond(request: ModelRequest) -> AsyncGenerator[ModelEvent]:
         events = answer("", ASK, ASK)
     elif said.prompt == "ask":
         events = answer("", ASK)
+    elif said.prompt == "hurry":
+        events = answer("", ("hurry", {}), ("exec_command", {"command": "sleep"}))
     else:
         events = answer("fine")
     for event in events:
@@ -92,6 +95,62 @@ async def test_a_person_need_not_answer(autojump_clock: trio.testing.MockClock) 
         assert "does not want to answer" in await result_of(talk)
         (done,) = await kinds(talk, Question)
         assert (done.state, done.answer, done.answered_by) == ("answered", None, "Ann")
+
+
+async def hurry(context: ToolContext) -> str:
+    """Ask, and give up after a while."""
+    with trio.move_on_after(60):
+        await context.ask("Quick!", ())
+        return "answered"
+    return "gave up"
+
+
+async def test_a_question_that_its_call_gives_up_is_withdrawn_at_once(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    """Not only when its turn ends: nobody is asked for what nobody waits for."""
+    here = World(FunctionModel(respond), tools=[hurry])
+    async with here.talk() as (_, talk), talk.subscribe() as updates:
+        await talk.send("hurry")
+        question = await asked(updates)
+        await settle(61)
+        (done,) = await kinds(talk, Question)
+        assert (done.state, done.answer) == ("withdrawn", None)
+        seen = await snapshot(talk)
+        assert seen.conversation.status == "running"
+        with pytest.raises(NotPending, match="settled before: withdrawn"):
+            await talk.answer_question(question.id, "late")
+        await talk.interrupt()
+        await settle(1)
+        assert (await snapshot(talk)).conversation.status == "idle"
+
+
+def test_an_answer_and_the_end_of_the_wait_race_and_one_wins() -> None:
+    async def story(random: Random) -> None:
+        here = World(FunctionModel(respond), tools=[hurry])
+        async with here.talk() as (_, talk), talk.subscribe() as updates:
+            await talk.send("hurry")
+            question = await asked(updates)
+            answered = True
+            await trio.sleep(60)
+            for _ in range(random.randrange(6)):
+                await trio.lowlevel.checkpoint()
+            try:
+                await talk.answer_question(question.id, "now")
+            except NotPending:
+                answered = False
+            await settle(1)
+            (done,) = await kinds(talk, Question)
+            assert done.state == ("answered" if answered else "withdrawn")
+
+    run_seeds(story, 40)
+
+
+async def test_a_question_names_its_call(autojump_clock: trio.testing.MockClock) -> None:
+    async with world().talk() as (_, talk), talk.subscribe() as updates:
+        await talk.send("ask")
+        question = await asked(updates)
+        assert [question.tool_call_id] == [call.id for call in await calls(talk)]
 
 
 async def test_what_cannot_be_stored_is_refused_and_the_question_stays(

@@ -25,22 +25,31 @@ from vaala.discovery.environment import KEY_ORDER, OVERLAY_VARIABLES
 from vaala.models.base import Model, ModelUnreachable
 from vaala.models.http import Http, open_http
 from vaala.models.set import ModelSet, models_over
+from vaala.package import Package
 from vaala_protocol.errors import BadRequest
 from vaala_protocol.methods.catalog import ConfigFileInfo, ConfigListResult, ModelListResult
 from vaala_protocol.methods.runtime import ConfigProblem, ReloadResult, WantedVariables
 
+_BUILD = "vaala.config.build"
+_EDIT = "vaala.config.edit"
+
 
 @asynccontextmanager
 async def open_keeper(
-    directory: Path, environ: Mapping[str, str], *, tools: Sequence[str] | None = None
+    directory: Path,
+    environ: Mapping[str, str],
+    *,
+    tools: Sequence[str] | None = None,
+    package: Package | None = None,
 ) -> AsyncGenerator[Keeper]:
     """Load the configuration and hold its models and their connections; leaving closes them.
 
-    ``tools`` are the names of all tools. Raises `ConfigError`.
+    ``tools`` are the names of all tools. ``package`` notices an upgrade under this process. Raises
+    `ConfigError`.
     """
     load = partial(load_config, directory, environ, tools=tools)
     config = await trio.to_thread.run_sync(load)
-    async with open_http(environ) as http:
+    async with open_http(environ, package) as http:
         yield Keeper(config, environ, tools, http)
 
 
@@ -79,6 +88,11 @@ class Keeper:
         self.generation += 1
         self.problems = ()
 
+    @property
+    def package(self) -> Package:
+        """Notices an upgrade under this process."""
+        return self._http.package
+
     def definitions(self, before: Definitions) -> Definitions:
         """Return ``before`` with the agents and models that are in force."""
         return msgspec.structs.replace(before, agents=self.config.agents, models=self.model_set)
@@ -106,8 +120,11 @@ class Keeper:
     async def reload(self) -> ReloadResult:
         """Load the files again; with problems the configuration before stays in force.
 
-        Cancel: either the old or the new one is in force, whole.
+        Raises `Upgraded`, as all that needs a part which is not loaded yet. Cancel: either the old
+        or the new one is in force, whole.
         """
+        self.package.look()
+        self.package.check(_BUILD)
         load = partial(load_config, self.config.directory, self._environ, tools=self._tools)
         async with self._changing:
             try:
@@ -125,6 +142,7 @@ class Keeper:
         Durable on return. Raises `NotFound` for a file that is none, `BadRequest` for a value that
         cannot stand there. Cancel: the change is made whole, and in force, or not at all.
         """
+        self.package.check(_EDIT, _BUILD)
         from vaala.config.edit import Editor  # YAML and pydantic, which a start may do without
 
         editor = Editor(self.config.directory, self._environ, self._tools)
@@ -143,6 +161,7 @@ class Keeper:
 
         Raises `NotFound`, and `BadRequest` for a file that cannot be read.
         """
+        self.package.check(_EDIT, "vaala.config.public")
         from vaala.config.edit import Editor
         from vaala.config.public import public_values
 

@@ -14,11 +14,15 @@ from msgspec import Struct
 
 from vaala.models.base import Deadlines
 from vaala.models.failures import Origin, failure_of_kind
+from vaala.package import Package
 from vaala_protocol.errors import BadRequest
 
 if TYPE_CHECKING:
     from vaala.models.clients import Clients
     from vaala.models.exchange import Answer
+
+
+BEHIND_THE_SEAM = ("vaala.models.exchange", "vaala.models.clients")
 
 
 class Call(Struct, frozen=True):
@@ -34,7 +38,9 @@ class Call(Struct, frozen=True):
 class Http:
     """The HTTP clients of a set of models; made by `open_http`."""
 
-    def __init__(self, environ: Mapping[str, str]) -> None:
+    def __init__(self, environ: Mapping[str, str], package: Package) -> None:
+        self.package = package
+        """Asked before a part of models is imported."""
         self._environ = environ
         self._clients: Clients | None = None
 
@@ -61,8 +67,12 @@ class Http:
             await self._clients.aclose()
 
     async def load(self) -> Clients:
-        """Import what is behind the seam; for callers whose deadline must not cover that."""
+        """Import what is behind the seam; for callers whose deadline must not cover that.
+
+        Raises `Upgraded` when it would come from another version of vaala.
+        """
         if self._clients is None:
+            self.package.check(*BEHIND_THE_SEAM)
             # In a thread: an import that held up the loop would stall every other session.
             await trio.to_thread.run_sync(importlib.import_module, "vaala.models.exchange")
             from vaala.models.clients import Clients
@@ -73,12 +83,15 @@ class Http:
 
 
 @asynccontextmanager
-async def open_http(environ: Mapping[str, str]) -> AsyncGenerator[Http]:
+async def open_http(
+    environ: Mapping[str, str], package: Package | None = None
+) -> AsyncGenerator[Http]:
     """Hold the clients; leaving closes them, also when it is left by a cancel.
 
-    ``environ`` gives the proxy variables and SSL_CERT_FILE, SSL_CERT_DIR.
+    ``environ`` gives the proxy variables and SSL_CERT_FILE, SSL_CERT_DIR. ``package`` notices an
+    upgrade under this process.
     """
-    http = Http(environ)
+    http = Http(environ, package or Package())
     try:
         yield http
     finally:

@@ -23,7 +23,7 @@ from vaala.models.choose import (
     provider_of_environ,
     with_key,
 )
-from vaala.models.http import Http, open_http
+from vaala.models.http import BEHIND_THE_SEAM, Http, open_http
 from vaala.models.limits import CHOICE_KEPT_S, CLIENTS_MAX, SCRIPT_THREADS_MAX
 from vaala.models.listing import LOCAL_SERVERS, LocalServer, list_models, probe
 from vaala.models.provider import Provider
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 _SCRIPTED = "scripted"
 _FILE_PREFIX = f"{_SCRIPTED}:"
+_OF_SCRIPTS = tuple(f"vaala.models.scripted.{name}" for name in ("demo", "files", "model"))
 
 _Keys: TypeAlias = Mapping[str, str]
 """Variables of providers that one client has: in no state of the set, but for the clients of
@@ -164,6 +165,7 @@ class ModelSet(Models):
         return await self._of_default_provider(name, keys)
 
     async def _scripted(self, name: str) -> Model:
+        self._http.package.check(*_OF_SCRIPTS)
         from vaala.models.scripted.demo import DEMO
         from vaala.models.scripted.files import load_script
         from vaala.models.scripted.model import ScriptedModel
@@ -218,6 +220,7 @@ class ModelSet(Models):
                 f"{provider.name} has no model {model!r} in the configuration;"
                 f" {_close(name, offered)}"
             )
+        self._http.package.check("vaala.models.chat.model", *BEHIND_THE_SEAM)
         from vaala.models.chat.model import ChatClient, ChatModel
 
         named = (provider.name, provider.base_url, provider.key)

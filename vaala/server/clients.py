@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Literal, Protocol
 
@@ -11,11 +11,6 @@ Level = Literal["info", "warning", "error"]
 
 class Client(Protocol):
     """A connection, as the rest of the server sees it."""
-
-    @property
-    def name(self) -> str:
-        """Who it says it is; empty before it has said so."""
-        ...
 
     def notify(self, level: Level, text: str) -> None:
         """Give the client one line for the person. Never waits; a client that does not read keeps
@@ -31,9 +26,6 @@ class Clients:
 
     def __len__(self) -> int:
         return len(self._clients)
-
-    def __iter__(self) -> Iterator[Client]:
-        return iter(list(self._clients))
 
     @contextmanager
     def join(self, client: Client) -> Generator[None]:

@@ -59,11 +59,6 @@ class _Connection:
         self._notices = Notices(self._outbox)
         self._asking = Asking(self._peer, self._outbox)
         self._writing = trio.CancelScope(shield=True)
-        self._caller: Caller | None = None
-
-    @property
-    def name(self) -> str:
-        return "" if self._caller is None else self._caller.name
 
     def notify(self, level: Level, text: str) -> None:
         self._notices.add(level, text)
@@ -82,7 +77,7 @@ class _Connection:
     async def _serve(self, offers: Offers) -> None:
         async with trio.open_nursery() as nursery:
             watches = Watches(self._api.runtime, nursery, self._outbox)
-            caller = self._caller = Caller(self._api, self._peer_info, watches, offers)
+            caller = Caller(self._api, self._peer_info, watches, offers)
             nursery.start_soon(self._write, nursery.cancel_scope)
             try:
                 await self._read(caller, Dispatcher(nursery, caller, self._peer, self._outbox))

@@ -24,6 +24,7 @@ from vaala.dao.times import now_ms
 from vaala.discovery import ServerRecord, new_token, place_of, remove_record, write_record
 from vaala.models.secret import Secret
 from vaala.observer import Gauge
+from vaala.package import UPGRADED, Upgraded
 from vaala.paths import config_directory, state_directory
 from vaala.permissions.policy import ModeGate
 from vaala.runtime import Runtime
@@ -37,6 +38,7 @@ from vaala.server.transport.accepting import accept
 from vaala.server.transport.front_door import FrontDoor
 from vaala.server.transport.guard import Guard, hosts_of
 from vaala.server.transport.listening import Listening, listen
+from vaala.server.transport.refusal import Refusal
 from vaala.server.wire import PeerInfo, Wire
 from vaala.server.wiring import open_user_runtime
 from vaala.telemetry.logs import Logs, open_logs
@@ -50,6 +52,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+_OF_THE_SITE: Final = ("vaala.server.transport.http.views", "vaala.server.views")
 LAST_ANSWERS_S: Final = 0.1
 """Between the wish to end and the end of connections: what was just asked is answered in it."""
 
@@ -93,6 +96,7 @@ async def serve(
                 with (
                     keeper.watch(partial(_heed_configuration, logs, keeper)),
                     runtime.definitions.observer.gauges(server.gauges),
+                    keeper.package.watch(server.upgraded),
                 ):
                     await server.run(listening, place_of(settings.data, environ).record, ready)
         log.info("the server has ended: %s", stop.reason)
@@ -121,6 +125,7 @@ class Server:
         self._runtime = runtime
         self._record = record
         self._stop = stop
+        self._package = keeper.package
         info = ServerInfo(
             version=VERSION,
             protocol=PROTOCOL_VERSION,
@@ -170,7 +175,17 @@ class Server:
     async def _speak(self, wire: Wire, peer: PeerInfo) -> None:
         await serve_connection(self._api, wire, peer)
 
+    def upgraded(self) -> None:
+        """Tell all clients, those that come later too, that this version is not the newest."""
+        log.warning("%s", UPGRADED)
+        self._api.notice(UPGRADED)
+
     def _make_site(self) -> Site:
+        """Raises `Refusal` when it would come from another version."""
+        try:
+            self._package.check(*_OF_THE_SITE)
+        except Upgraded as error:
+            raise Refusal(503, str(error)) from error
         from vaala.server.transport.http.views import make_site
         from vaala.server.views import ApiViews
 

@@ -35,3 +35,8 @@ class Api:
         self.clients = Clients()
         self.notices: tuple[str, ...] = ()
         """Lines for the person at each client that connects, such as an upgrade that waits."""
+
+    def notice(self, text: str) -> None:
+        """Tell every client a line for the person, now or when it connects."""
+        self.notices = (*self.notices, text)
+        self.clients.notify("warning", text)

@@ -39,7 +39,8 @@ class FrontDoor:
 
     def __init__(self, guard: Guard, speak: Speak, make_site: MakeSite) -> None:
         """``speak`` runs a WebSocket's wire until it is over; ``make_site`` is called at the first
-        request over plain HTTP, whose modules are imported only then."""
+        request over plain HTTP, whose modules are imported only then. It raises `Refusal` when
+        there can be no site."""
         self._guard = guard
         self._speak = speak
         self._make_site = make_site
@@ -107,10 +108,9 @@ class FrontDoor:
     async def _answer_http(
         self, stream: ClientStream, connection: h11.Connection, head: Head, peer: PeerInfo
     ) -> None:
-        from vaala.server.transport.http.talk import Talk
-
         if self._site is None:
             self._site = self._make_site()
+        from vaala.server.transport.http.talk import Talk
 
         def trust() -> None:
             self._strangers.pop(stream, None)

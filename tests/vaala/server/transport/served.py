@@ -32,6 +32,8 @@ class Talk:
 
     socket: WebSocketConnection
     events: list[dict[str, Any]] = field(default_factory=list)
+    greeting: dict[str, Any] = field(default_factory=dict)
+    """What the server said at first."""
     _last: int = 0
 
     async def ask(self, method: str, **params: Any) -> Any:
@@ -72,7 +74,9 @@ async def talk(record: ServerRecord) -> AsyncGenerator[Talk]:
             nursery, stream, f"{record.host}:{record.port}", WEBSOCKET_PATH, extra_headers=headers
         )
         client = Talk(socket)
-        await client.ask("runtime/initialize", client={"name": "test", "version": "1"})
+        client.greeting = await client.ask(
+            "runtime/initialize", client={"name": "test", "version": "1"}
+        )
         yield client
         nursery.cancel_scope.cancel()
 

@@ -14,6 +14,8 @@ BULKY_ANSWERS_MAX = 4
 """Pages, lists and snapshots that are made for one client at the same time."""
 OUTBOX_BYTES_MAX = 4 * 1024 * 1024
 """Answers that a client has not read yet; beyond that nothing more is read from it."""
+EVENTS_BYTES = 32 * 1024
+"""Events to one client are written together until they have so many bytes."""
 EVENTS_PERIOD_S = 0.01
 """Between two bursts of events to one client: nobody sees less, and what comes in smaller steps is
 merged. A screen shows a picture each 16 ms."""

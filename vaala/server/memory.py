@@ -79,8 +79,9 @@ class _MemoryWire(Wire):
     async def receive(self) -> bytes:
         return await self._incoming.get()
 
-    async def send(self, message: bytes) -> None:
-        await self._outgoing.put(message)
+    async def send(self, *messages: bytes) -> None:
+        for message in messages:
+            await self._outgoing.put(message)
 
     def abort(self) -> None:
         self._outgoing.close(1006, "", drop=True)

@@ -75,8 +75,8 @@ class Outbox:
             await self._send_answers(wire)
             if self._ended:
                 return
-            if (event := self._pull()) is not None:
-                await wire.send(event)
+            if events := self._pull():
+                await wire.send(*events)
                 period_ends = trio.current_time() + limits.EVENTS_PERIOD_S
             else:
                 self._wake = trio.Event()
@@ -103,13 +103,16 @@ class Outbox:
             self._room.set()
             self._room = trio.Event()
 
-    def _pull(self) -> bytes | None:
-        """Return a message of the source that has waited longest."""
-        while self._ready:
+    def _pull(self) -> list[bytes]:
+        """Return messages of all sources in turn, as many as go together."""
+        pulled: list[bytes] = []
+        room = limits.EVENTS_BYTES
+        while self._ready and room > 0:
             source = next(iter(self._ready))
             del self._ready[source]
             message = source.next_message()
             if message is not None:
                 self._ready[source] = None
-                return message
-        return None
+                pulled.append(message)
+                room -= len(message)
+        return pulled

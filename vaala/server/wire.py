@@ -37,10 +37,10 @@ class Wire(ABC):
         """
 
     @abstractmethod
-    async def send(self, message: bytes) -> None:
-        """Send UTF-8 as one text message; waits for as long as the peer does not read.
+    async def send(self, *messages: bytes) -> None:
+        """Send each as one text message in UTF-8; waits for as long as the peer does not read.
 
-        Raises `WireClosed`. Cancel: the message may be half sent; then only `abort` may follow.
+        Raises `WireClosed`. Cancel: a message may be half sent; then only `abort` may follow.
         """
 
     @abstractmethod

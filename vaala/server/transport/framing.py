@@ -1,13 +1,14 @@
 """`FramedStream`: what lies between trio-websocket and the stream, so that frames never mix.
 
 trio-websocket reads, answers pings and closes. Messages of ours take the short way: a frame of the
-server is its length and the payload, and `send_text` writes just that. The way through
+server is its length and the payload, and `send_texts` writes just that. The way through
 `send_message` decodes and encodes the text once more and costs about twice as much.
 """
 
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterable
 from typing import Final
 
 import trio
@@ -44,8 +45,8 @@ class FramedStream(trio.abc.Stream):
         self.closed = trio.Event()
         """trio-websocket has nothing more to do with the stream."""
 
-    async def send_text(self, message: bytes) -> None:
-        """Send UTF-8 as one message. Raises `trio.ClosedResourceError` behind a close frame, and
+    async def send_texts(self, messages: Iterable[bytes]) -> None:
+        """Send texts in UTF-8, a message each, at once. Raises `trio.ClosedResourceError` behind a close frame, and
         as trio's streams do. Cancel halfway: the stream is aborted."""
         try:
             self._lock.acquire_nowait()  # no checkpoint: a cancel does not matter yet
@@ -54,7 +55,7 @@ class FramedStream(trio.abc.Stream):
         try:
             if self.close_sent:
                 raise trio.ClosedResourceError("the connection is being closed")
-            await self._stream.send_all(text_frame(message))
+            await self._stream.send_all(b"".join(map(text_frame, messages)))
         finally:
             self._lock.release()
 

@@ -60,9 +60,9 @@ class WebSocketWire(Wire):
             raise WireClosed(TOO_BIG, text)
         return message
 
-    async def send(self, message: bytes) -> None:
+    async def send(self, *messages: bytes) -> None:
         try:
-            await self._framed.send_text(message)
+            await self._framed.send_texts(messages)
         except (trio.BrokenResourceError, trio.ClosedResourceError):
             raise self._closed() from None
 

@@ -18,9 +18,9 @@ class _Sent(Wire):
     def __init__(self) -> None:
         self.at: dict[bytes, float] = {}
 
-    async def send(self, message: bytes) -> None:
+    async def send(self, *messages: bytes) -> None:
         await trio.lowlevel.checkpoint()
-        self.at[message] = trio.current_time()
+        self.at.update(dict.fromkeys(messages, trio.current_time()))
 
     async def receive(self) -> str | bytes:
         raise AssertionError("nothing is read here")

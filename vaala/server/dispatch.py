@@ -85,6 +85,7 @@ class Dispatcher:
     async def _run(
         self, asked: Call | Note, together: Together, method: Method, lane: Hashable, ticket: Ticket
     ) -> None:
+        rest: Callable[[], Awaitable[Outcome]] | None = None
         with self._lanes.hold(lane, ticket):
             if method.urgent is not None and ticket.in_front:
                 await self._run_early(asked, together, method, method.urgent, ticket)
@@ -93,7 +94,13 @@ class Dispatcher:
                 # Behind the turn: who waits for it must not hold the place of the one before.
                 async with self._memory_for(method):
                     handle = partial(method.handle, self._caller, asked.params)
-                    self._reply(asked, together, await self._fenced(method, handle))
+                    outcome = await self._fenced(method, handle)
+                    if method.rest is None or isinstance(outcome, Refused):
+                        self._reply(asked, together, outcome)
+                    else:
+                        rest = partial(method.rest, self._caller, asked.params, outcome)
+        if rest is not None:
+            self._reply(asked, together, await self._fenced(method, rest))
         self._notes -= isinstance(asked, Note)
 
     async def _run_early(

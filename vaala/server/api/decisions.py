@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from vaala.handle import ConversationHandle
 from vaala.server.api.caller import Caller
-from vaala.server.api.method import Method, conversation_lane, method
+from vaala.server.api.method import Method, decision_lane, method
 from vaala_protocol.methods import decisions as wire
 from vaala_protocol.methods.base import Done
 
@@ -28,6 +28,6 @@ async def answer_question(caller: Caller, params: wire.QuestionAnswerParams) -> 
 
 
 METHODS: tuple[Method, ...] = (
-    method(wire.ApprovalAnswerParams, answer_approval, conversation_lane),
-    method(wire.QuestionAnswerParams, answer_question, conversation_lane),
+    method(wire.ApprovalAnswerParams, answer_approval, decision_lane),
+    method(wire.QuestionAnswerParams, answer_question, decision_lane),
 )

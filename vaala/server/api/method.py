@@ -41,6 +41,9 @@ class Method(Struct, frozen=True):
     bulky: bool = False
     """Its answer can be large: only a few of them are made for a client at the same time."""
     urgent: Urgent | None = None
+    rest: Callable[[Caller, Any, Any], Awaitable[Outcome]] | None = None
+    """Completes what ``handle`` returns, when the next one in the lane may begin: it only looks,
+    and may take long."""
 
     @property
     def name(self) -> str:
@@ -70,6 +73,13 @@ def no_lane(params: Any) -> None:
 def conversation_lane(params: Any) -> Hashable:
     """What changes a conversation or its sessions, in the order in which it was asked."""
     return "conversation", params.conversation_id
+
+
+def decision_lane(params: Any) -> Hashable:
+    """What decides one approval or question. It waits for nothing else of its conversation, whose
+    next change may take as long as a turn that is to end."""
+    decision_id = getattr(params, "approval_id", None) or params.question_id
+    return "decision", params.conversation_id, decision_id
 
 
 def config_lane(params: Any) -> Hashable:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from vaala.handle import ConversationHandle
 from vaala.server import limits
 from vaala.server.api.api import Api
@@ -106,9 +108,17 @@ async def configure(
 ) -> wire.SessionConfigureResult:
     talk = _talk(caller.api, params)
     settings = await talk.configure(params.settings, session_id=params.session_id)
+    return wire.SessionConfigureResult(settings=settings, options=())
+
+
+async def with_options(
+    caller: Caller, params: wire.SessionConfigureParams, found: wire.SessionConfigureResult
+) -> wire.SessionConfigureResult:
+    """Add what can be set; for that a server of models may have to be asked."""
     keys = None if caller.environment is None else caller.keys
+    talk = _talk(caller.api, params)
     options = await talk.options(session_id=params.session_id, keys=keys)
-    return wire.SessionConfigureResult(settings=settings, options=options)
+    return replace(found, options=options)
 
 
 def _interrupted(outcome: Outcome) -> bool:
@@ -127,5 +137,5 @@ METHODS: tuple[Method, ...] = (
     method(wire.SessionEditInputParams, edit_input, conversation_lane),
     method(wire.SessionWithdrawInputParams, withdraw_input, conversation_lane),
     method(wire.SessionMoveInputParams, move_input, conversation_lane),
-    method(wire.SessionConfigureParams, configure, conversation_lane),
+    Method(wire.SessionConfigureParams, configure, conversation_lane, rest=with_options),
 )

@@ -22,6 +22,7 @@ from vaala.models.scripted import ScriptedModel
 from vaala.tools.function import tool
 from vaala_protocol.errors import NotPending
 from vaala_protocol.items import Approval, Question, ToolCall
+from vaala_protocol.methods.conversation import ConversationForkParams
 from vaala_protocol.methods.decisions import ApprovalAnswerParams, QuestionAnswerParams
 from vaala_protocol.methods.runtime import (
     DecisionPending,
@@ -85,6 +86,29 @@ async def test_an_approval_outlives_the_client_that_saw_it(autojump_clock: objec
             done = await second.hear(is_item(Approval, state="answered"))
             assert done.frame.event.item.answer.by == "second"
             await second.hear(is_turn("completed"))
+    assert desk.ran == ["a"]
+
+
+async def test_a_decision_waits_for_no_change_of_its_conversation(
+    autojump_clock: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def never(conversation_id: str, turn_id: str | None = None) -> None:
+        await trio.sleep_forever()
+
+    desk = Desk()
+    async with (
+        server(desk.model("a"), tools=desk.tools, executors=machine()) as served,
+        served.client() as client,
+    ):
+        talk = await client.create("ask")
+        await client.watch(talk)
+        await client.send(talk, "go")
+        asked = await pending(client)
+        monkeypatch.setattr(served.runtime, "fork_conversation", never)
+        await client.begin(ConversationForkParams(conversation_id=talk))
+        answer = ApprovalAnswerParams(conversation_id=talk, approval_id=asked.id, option="allow")
+        await client.call(answer)
+        await client.hear(is_turn("completed"))
     assert desk.ran == ["a"]
 
 

@@ -7,11 +7,15 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+import trio
 
+from tests.vaala.runtime.driving import script
 from tests.vaala.server.api.serving import Server, machine, server
 from vaala.config.keeper import Keeper, open_keeper
+from vaala.models.base import Model
 from vaala.models.secret import Secret
 from vaala.server.wire import PeerInfo
+from vaala.testing.models import FixedModels
 from vaala_protocol.errors import BadRequest, NotFound
 from vaala_protocol.methods.catalog import (
     ModelGetParams,
@@ -20,9 +24,9 @@ from vaala_protocol.methods.catalog import (
     ModelResolveResult,
 )
 from vaala_protocol.methods.client import ClientEnvironmentParams
-from vaala_protocol.methods.conversation import ConversationCreateParams
+from vaala_protocol.methods.conversation import ConversationCreateParams, ConversationRenameParams
 from vaala_protocol.methods.runtime import ClientEnvironment, WantedVariables
-from vaala_protocol.methods.session import SessionConfigureParams
+from vaala_protocol.methods.session import SessionConfigureParams, SessionConfigureResult
 from vaala_protocol.settings import Settings
 
 PROVIDERS = """
@@ -137,6 +141,27 @@ async def test_a_conversation_has_the_keys_of_whoever_speaks_in_it(
         assert found.model == "team/m"
         options = (await poor.call(SessionConfigureParams(conversation_id=talk))).options
         assert options[0].value == "team/m"
+
+
+async def test_a_search_for_the_model_holds_up_no_later_change(autojump_clock: object) -> None:
+    class Slow(FixedModels):
+        found = trio.Event()
+
+        async def resolve(self, name: str | None) -> tuple[Model, str]:
+            await self.found.wait()
+            return await super().resolve(name)
+
+    models = Slow(script({"say": "ok"}))
+    async with server(models, executors=machine()) as served, served.client() as client:
+        talk = await client.create()
+        settings = Settings(effort="high")
+        asked = await client.begin(SessionConfigureParams(conversation_id=talk, settings=settings))
+        renamed = await client.call(ConversationRenameParams(conversation_id=talk, title="new"))
+        assert renamed.title == "new"
+        models.found.set()
+        configured: SessionConfigureResult = await client.answer_of(asked)
+        assert configured.settings.effort == "high"
+        assert [option.id for option in configured.options] == ["model", "mode", "effort"]
 
 
 async def test_clients_are_told_what_the_configuration_names(

@@ -46,8 +46,11 @@ class FramedStream(trio.abc.Stream):
         """trio-websocket has nothing more to do with the stream."""
 
     async def send_texts(self, messages: Iterable[bytes]) -> None:
-        """Send texts in UTF-8, a message each, at once. Raises `trio.ClosedResourceError` behind a close frame, and
-        as trio's streams do. Cancel halfway: the stream is aborted."""
+        """Send texts in UTF-8, a message each, in one go.
+
+        Raises `trio.ClosedResourceError` behind a close frame, and as trio's streams do. Cancel
+        halfway: the stream is aborted.
+        """
         try:
             self._lock.acquire_nowait()  # no checkpoint: a cancel does not matter yet
         except trio.WouldBlock:

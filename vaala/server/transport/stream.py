@@ -52,10 +52,11 @@ class ClientStream(trio.abc.Stream):
 
         It sends a byte, or it takes one that had to wait, which is noticed between two calls of
         this, too. What the kernel takes off us without waiting says nothing: it would do that for
-        a peer whose cable was pulled. While we do not read, silence is ours.
+        a peer whose cable was pulled. While we do not read, silence is ours; but not that nothing
+        is taken of what waits for the peer.
         """
         unread = _unread_bytes(self._socket)
-        if unread < self._unread or not self._waits_for_bytes:
+        if unread < self._unread or not (self._waits_for_bytes or unread):
             self._last_sign = trio.current_time()
         self._unread = unread
         return self._last_sign

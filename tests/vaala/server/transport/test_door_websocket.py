@@ -228,8 +228,9 @@ async def test_a_client_that_reads_slowly_gets_its_time(
             received += len(data)
 
 
+@pytest.mark.parametrize("read", [True, False], ids=["", "while nothing is read from it"])
 async def test_a_client_that_stops_reading_is_cut_off(
-    autojump_clock: trio.testing.MockClock,
+    autojump_clock: trio.testing.MockClock, read: bool
 ) -> None:  # H2-2
     outcome: list[int] = []
     ended = trio.Event()
@@ -244,8 +245,11 @@ async def test_a_client_that_stops_reading_is_cut_off(
 
     async with paired(push) as stream:
         await opened(stream, "x")
+        if not read:  # more than is kept for a server that takes no message
+            await stream.send_all(frame(TEXT, b"unheard") * 10)
         began = trio.current_time()
-        await ended.wait()
+        with trio.fail_after(10 * limits.SILENCE_S_MAX):
+            await ended.wait()
         assert trio.current_time() - began <= limits.SILENCE_S_MAX + limits.PING_PERIOD_S
     assert outcome == [1006]
 

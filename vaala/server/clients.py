@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Literal, Protocol
+
+import trio
 
 Level = Literal["info", "warning", "error"]
 
@@ -23,6 +26,8 @@ class Clients:
 
     def __init__(self) -> None:
         self._clients: set[Client] = set()
+        self.used_at = -math.inf
+        """When the server was last used by anybody who is not in here any more, on trio's clock."""
 
     def __len__(self) -> int:
         return len(self._clients)
@@ -35,6 +40,11 @@ class Clients:
             yield
         finally:
             self._clients.discard(client)
+            self.visited()
+
+    def visited(self) -> None:
+        """Somebody used the server without staying: by plain HTTP, say."""
+        self.used_at = trio.current_time()
 
     def notify(self, level: Level, text: str) -> None:
         """Give every client one line for the person."""

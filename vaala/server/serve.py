@@ -197,10 +197,14 @@ class Server:
             minutes = self._wanted.idle_exit_minutes
         if minutes:
             reason = f"nobody has used it for {minutes:g} minutes"
-            await exit_when_idle(self._is_busy, partial(self._stop.ask, reason), minutes * 60)
+            end = partial(self._stop.ask, reason)
+            await exit_when_idle(self._is_busy, self._used_at, end, minutes * 60)
 
     def _is_busy(self) -> bool:
         return len(self._api.clients) > 0 or self._runtime.busy
+
+    def _used_at(self) -> float:
+        return self._api.clients.used_at
 
 
 @asynccontextmanager

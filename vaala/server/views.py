@@ -34,8 +34,10 @@ class ApiViews:
         self._api = api
 
     async def read(self, params: Request[Any]) -> object:
+        self._api.clients.visited()
         return await _READERS[type(params)](self._api, params)
 
     def tools(self) -> object:
+        self._api.clients.visited()
         specs = self._api.runtime.definitions.tools.specs
         return {"tools": [{"name": one.name, "description": one.description} for one in specs]}

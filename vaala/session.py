@@ -12,7 +12,7 @@ import trio
 from vaala import inputs, limits, requests
 from vaala.actor import Actor
 from vaala.agent.history import History, read_history
-from vaala.changes import Change, input_change, now_ms, replace, turn_change
+from vaala.changes import Change, input_change, now_ms, replace
 from vaala.children import Children
 from vaala.command_news import CommandNews
 from vaala.dao.session_log import SessionLog
@@ -22,7 +22,6 @@ from vaala.definitions import Surroundings
 from vaala.live import LiveParts
 from vaala.models.base import Model
 from vaala.news import News
-from vaala.observer import TurnWork
 from vaala.outcomes import Outcomes
 from vaala.recorder import Recorder
 from vaala.recovery import recovery_changes
@@ -31,7 +30,8 @@ from vaala.session_settings import configure
 from vaala.session_view import RecentItems, snapshot_of
 from vaala.tools.commands import SessionCommands
 from vaala.tools.running_command import SessionCommand
-from vaala.turn import Turn, new_turn
+from vaala.turn import Turn
+from vaala.turns import Turns
 from vaala.waits import Waits
 from vaala_protocol.errors import BadRequest, NotDurable, NotPending, Refused, Stopping
 from vaala_protocol.events import (
@@ -43,7 +43,7 @@ from vaala_protocol.events import (
     Unsaved,
     WaitsChanged,
 )
-from vaala_protocol.items import Approval, Item, Question, SettingsChange
+from vaala_protocol.items import Approval, Question, SettingsChange
 from vaala_protocol.public import public_item
 from vaala_protocol.state import CommandInfo, InputInfo, SessionInfo, SessionSnapshot, TurnResult
 
@@ -72,9 +72,7 @@ class Session(Actor):
         )
         self.recent = RecentItems(session_log)
         self.files = SessionFiles(around.log.blobs, self.state.head.reads)
-        self.turn: Turn | None = None
-        self._hold: set[str] = set()
-        """Inputs that waited at an interrupt: held when its turn ends, or the next would begin."""
+        self._turns = Turns(self)
         self.used_at = trio.current_time()
         self.outcomes = Outcomes(session_log)
         self._done = done
@@ -92,6 +90,11 @@ class Session(Actor):
     @property
     def id(self) -> str:
         return self.log.session_id
+
+    @property
+    def turn(self) -> Turn | None:
+        """The turn that runs, clean-up included."""
+        return self._turns.running
 
     @property
     def state(self) -> SessionState:
@@ -163,30 +166,30 @@ class Session(Actor):
 
     async def handle(self, command: Any) -> Any:  # noqa: PLR0912 # a table of messages
         if isinstance(command, (*requests.FROM_STATE, requests.BeginStep)):
-            await self._catch_up()
+            await self.catch_up()
         match command:
             case requests.Record(changes=changes):
                 return await self._record(changes)
             case requests.BeginStep():
-                return await self._begin_step(command)
+                return await self._turns.begin_step(command)
             case requests.Finish():
-                return await self._finish(command)
+                return await self._turns.finish(command)
             case requests.Flush():
                 return await self.write((), keep=True)
             case requests.WithdrawQuestion(question_id=question_id):
                 return await withdraw_question(self, question_id)
             case requests.TurnGone():
-                return await self._turn_gone()
+                return await self._turns.gone()
             case requests.CommandGone(ended=ended):
                 return await self._news.command_ended(ended)
             case requests.ChildDone():
                 await self._news.child_done(command)
-                return await self._rested()
+                return await self.rested()
             case requests.TakeResult(session_id=session_id):
                 return await self._news.take_result(session_id)
             case requests.Nudge():
-                await self._go_on()
-                return await self._rested()
+                await self._turns.go_on()
+                return await self.rested()
             case requests.Send():
                 return await self._send(command)
             case requests.EditInput(input_id=input_id, content=content):
@@ -196,9 +199,9 @@ class Session(Actor):
             case requests.MoveInput(input_id=input_id, before=before):
                 return await self.write(inputs.moved(self.state, input_id, before), keep=False)
             case requests.Resume():
-                self._hold.clear()
+                self._turns.release()
                 await self.write(inputs.released(self.state), keep=False)
-                return await self._go_on()
+                return await self._turns.go_on()
             case requests.AnswerApproval():
                 return await answer_approval(self, command)
             case requests.AnswerQuestion():
@@ -215,27 +218,19 @@ class Session(Actor):
         Synchronous: never queued behind an append. The turn's clean-up follows, and the next turn
         waits for it. Harmless when repeated.
         """
-        turn = self.turn
-        if turn is not None and (turn_id in (None, turn.id) or turn.answers.intersection(sent)):
-            self._hold = {waiting.id for waiting in self.state.pending}
-            return turn.interrupt("user")
-        if turn is None and turn_id is None:
-            # Between two turns: what is about to start the next one waits, too.
-            sent = [waiting.client_id for waiting in self.state.pending]
-        self._hold |= {one.id for one in self.state.pending if one.client_id in sent}
-        return False
+        return self._turns.interrupt(turn_id, sent)
 
     async def _send(self, send: requests.Send) -> InputInfo:
         if (known := inputs.known(self.state, send)) is not None:
             return known
         new = inputs.accepted(self.state, send)
-        self._hold.clear()
+        self._turns.release()
         if self.turn is not None:
             changes = [*inputs.released(self.state), input_change(self.id, new)]
             await self.write(changes, keep=False)
             return new
         self.around.definitions.agent(self.info.agent)
-        await self._begin_turn([*self.state.pending, new])
+        await self._turns.begin([*self.state.pending, new])
         return self.state.queue.get(new.id) or replace(new, state="consumed")
 
     async def _change_input(self, old: InputInfo, new: InputInfo) -> InputInfo:
@@ -248,29 +243,7 @@ class Session(Actor):
         self.outcomes.settle((old.client_id,), NotPending(f"input {input_id} was withdrawn"))
         return new
 
-    async def _begin_turn(self, pending: Sequence[InputInfo]) -> None:
-        """Release what is held and start a turn with what comes first, in one append."""
-        taken, changes = inputs.starting(self.state, pending)
-        if not taken:
-            return await self.write(changes, keep=False)
-        definitions = self.around.definitions
-        agent = definitions.agents.get(self.info.agent)
-        own = self.state.head.settings
-        settings = own if agent is None else own.over(agent.settings)
-        info = new_turn(taken[-1].settings, settings, definitions.instance)
-        took, items = inputs.consumed(self.state, taken, self.next_at, turn_id=info.id, step=1)
-        # Before it is written down: an interrupt that comes meanwhile is its own.
-        self.turn = turn = Turn(self, definitions, info, items)
-        turn.takes(taken)
-        try:
-            await self.write([*changes, turn_change(self.id, info), *took], keep=False)
-        except BaseException:
-            self.turn = None
-            raise
-        self.around.session_changed()
-        self.spawn(self._run_turn, turn)
-
-    async def _catch_up(self) -> None:
+    async def catch_up(self) -> None:
         """Let the state say what the log says, before something is computed from it.
 
         Also closes a turn that was refused for the disk's sake but whose append has landed.
@@ -288,20 +261,6 @@ class Session(Actor):
         self._last_at = max(self._last_at, *places, 0)
         return changes
 
-    async def _run_turn(self, turn: Turn) -> None:
-        work = TurnWork(self.around.log.id, self.id, turn.id, turn.agent.name, self.info.spawned_by)
-        try:
-            with turn.definitions.observer.turn(work) as seen:
-                try:
-                    await turn.run()
-                finally:
-                    ended = turn.result.turn
-                    # One that still runs has crashed: the session goes with it.
-                    state = "failed" if ended.state == "running" else ended.state
-                    seen.ended(state, ended.stop_reason or "")
-        finally:
-            self.report(requests.TurnGone(turn.id))
-
     async def _record(self, changes: Sequence[Change]) -> None:
         """Write what the turn's calls want to record, all that waits in one append."""
         others = self.more_reports(requests.Record)
@@ -317,79 +276,18 @@ class Session(Actor):
             for _, answer in others:
                 answer(outcome.Error(failure) if failure else outcome.Value(None))
 
-    async def _begin_step(self, begin: requests.BeginStep) -> tuple[Item, ...]:
-        if self.turn is not None and self.turn.closing:
-            return ()
-        taken = inputs.for_step(self.state.pending)
-        changes, items = inputs.consumed(
-            self.state, taken, self.next_at, turn_id=begin.turn_id, step=begin.number
-        )
-        if changes := [*self._due_checkpoint(), *changes]:
-            await self.write(changes, keep=False)
-        if self.turn is not None:
-            self.turn.takes(taken)
-        return items
-
-    async def _finish(self, finish: requests.Finish) -> tuple[Item, ...]:
-        turn = self.turn
-        assert turn is not None
-        if finish.unless_steered and not turn.closing and inputs.steers(self.state.pending):
-            begin = requests.BeginStep(finish.turn.id, finish.number)
-            await self.write(finish.changes, keep=True)
-            return await self._begin_step(begin)
-        hold = self._hold
-        if finish.turn.state == "failed":
-            hold = {waiting.id for waiting in self.state.pending}
-        ended = turn_change(self.id, finish.turn, finish.before)
-        changes = [*finish.changes, ended, *inputs.held(self.state, hold)]
-        turn.closed = True
-        await self.write(changes, keep=True)
-        return ()
-
-    async def _turn_gone(self) -> None:
-        turn = self.turn
-        assert turn is not None
-        self.turn = None
-        self.used_at = trio.current_time()
-        self.history = turn.history
-        with suppress(NotDurable):
-            await self.write(self._due_checkpoint(), keep=False)
-        self.outcomes.ended(turn.answers, turn.result)
-        await self._go_on()
-        await self._rested()
-        self.around.session_changed()
-
-    def _due_checkpoint(self) -> list[Change]:
+    def due_checkpoint(self) -> list[Change]:
         """Between steps, when the log has grown enough: opening costs what follows the last one."""
         if self.state.open or self._recorder.unsaved or not self.log.checkpoint_due:
             return []
         self.state.head = replace(self.state.head, reads=self.files.noted_reads())
         return [Change(self.state.checkpoint(), None)]
 
-    async def _rested(self) -> None:
+    async def rested(self) -> None:
         """Tell those who wait when the session may have come to rest; the parent, when it has."""
         self.outcomes.notify()
         if self._done is not None and self.at_rest and self.state.head.turn is not None:
             self._done(self, await self.last_result())
-
-    async def _go_on(self) -> None:
-        """Write what could not be written, and start the next turn when one is due."""
-        try:
-            await self._catch_up()
-            await self._hold_back()
-            due = self.turn is None and not self.stopping and inputs.for_turn(self.state.pending)
-            if due:
-                waiting = [one for one in self.state.pending if one.state == "waiting"]
-                await self._begin_turn(waiting)
-        except NotDurable:
-            self.nudge_later()
-
-    async def _hold_back(self) -> None:
-        """Hold what an interrupt came for after the last turn was closed."""
-        if self.turn is None:
-            while changes := inputs.held(self.state, self._hold):
-                await self.write(changes, keep=False)
-            self._hold.clear()
 
     def nudge_later(self) -> None:
         """Try again, after a while, to write what could not be written."""

@@ -11,10 +11,9 @@ import logging
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import trio
-from msgspec import Struct
 
 from vaala import limits
 from vaala.agent.answer import Answer, AnswerBuilder, Place, stream_answer
@@ -33,6 +32,7 @@ from vaala.changes import (
     step_change,
 )
 from vaala.definitions import Definitions
+from vaala.endings import By, Ending, ending_of, interrupted_ending, over_budget
 from vaala.models.base import Model, ModelFailure, ModelRequest
 from vaala.models.retry import RetryPolicy, last_words
 from vaala.observer import ModelWork
@@ -43,23 +43,13 @@ from vaala_protocol.calls import CallDetails
 from vaala_protocol.errors import NotDurable, Refused
 from vaala_protocol.ids import new_id
 from vaala_protocol.items import AssistantMessage, Item, ModelError, Question, ToolCall
-from vaala_protocol.settings import Mode, Settings, StopReason, Usage
-from vaala_protocol.state import InputInfo, StepInfo, TurnInfo, TurnResult, TurnState
+from vaala_protocol.settings import Mode, Settings, Usage
+from vaala_protocol.state import InputInfo, StepInfo, TurnInfo, TurnResult
 
 if TYPE_CHECKING:
     from vaala.session import Session
 
 log = logging.getLogger(__name__)
-
-By = Literal["user", "shutdown", "crash", "budget"]
-
-
-class Ending(Struct, frozen=True):
-    """How a turn ends; ``message`` is one line for people."""
-
-    state: TurnState
-    stop_reason: StopReason
-    message: str = ""
 
 
 class Turn:
@@ -177,7 +167,8 @@ class Turn:
             ending = await self._step_with(model, answer, guard)
             if self.closed or ending is not None:
                 return ending
-            if (ending := self._over_budget()) is not None:
+            spent = self._usage.values()
+            if (ending := over_budget(self.agent.budgets, self.step_number, spent)) is not None:
                 return ending
             if not self._steered:
                 self._open_step(await self._durable(BeginStep(self.id, self.step_number)))
@@ -215,7 +206,7 @@ class Turn:
         self, answer: Answer, said: list[Change], answered: StepInfo
     ) -> Ending | None:
         """An answer without calls ends the turn, unless a steer waits."""
-        ending = _ending_of(answer)
+        ending = ending_of(answer)
         done = replace(answered, ended_at=now_ms())
         changes = [*said, step_change(self.session.id, done)]
         finish = self._finish(ending, changes, unless_steered=ending.stop_reason == "end_turn")
@@ -310,17 +301,6 @@ class Turn:
         said = "".join(item.text for item in items if isinstance(item, AssistantMessage))
         self._text = said or self._text
 
-    def _over_budget(self) -> Ending | None:
-        budgets = self.agent.budgets
-        if self.step_number > budgets.steps_max:
-            text = f"Stopped after {budgets.steps_max} steps, the limit of a turn."
-            return Ending("completed", "max_steps", text)
-        used = sum(usage.total for usage in self._usage.values())
-        if budgets.tokens_max is not None and used >= budgets.tokens_max:
-            text = f"Stopped after {used} tokens; the limit of a turn is {budgets.tokens_max}."
-            return Ending("completed", "budget", text)
-        return None
-
     def _place(self) -> Place:
         return Place(self.session.id, self.id, self.step_number, self.session.next_at)
 
@@ -410,7 +390,7 @@ class Turn:
             await self.session.deliver(Flush())
         if self.closed:
             return
-        ending = ending or _interrupted(self._by or "user", self.agent)
+        ending = ending or interrupted_ending(self._by or "user", self.agent.budgets)
         changes = self._broken_answer()
         for item in list(self.items.values()):
             if (done := settled(item, crashed=False, reason=ending.message)) is not None:
@@ -447,18 +427,6 @@ class Turn:
         return [item_change(item) for item in items]
 
 
-def _interrupted(by: By, agent: AgentDefinition) -> Ending:
-    match by:
-        case "budget":
-            seconds = agent.budgets.seconds_max
-            text = f"Stopped after {seconds:g} s, the limit of a turn."
-        case "shutdown":
-            text = "Interrupted: the runtime was stopped."
-        case _:
-            text = "Interrupted."
-    return Ending("interrupted", "interrupted", text)
-
-
 def new_turn(own: Settings | None, session: Settings, instance: str) -> TurnInfo:
     """Return a turn that begins now; ``own`` are the settings that its message asked for."""
     return TurnInfo(
@@ -468,28 +436,3 @@ def new_turn(own: Settings | None, session: Settings, instance: str) -> TurnInfo
         settings=own.over(session) if own else session,
         instance=instance,
     )
-
-
-def _ending_of(answer: Answer) -> Ending:
-    """Return how a turn ends whose last answer asks for no call."""
-    finish = answer.finish
-    assert finish is not None
-    raw = f" ({finish.raw})" if finish.raw else ""
-    empty = not any(isinstance(item, AssistantMessage) for item in answer.items)
-    match finish.reason:
-        case "stop":
-            return Ending("completed", "end_turn", "The model said nothing." if empty else "")
-        case "length":
-            return Ending("completed", "max_tokens", "The answer was cut at the token limit.")
-        case "refusal":
-            return Ending("completed", "refusal", f"The model refused to answer{raw}.")
-        case "content_filter":
-            return Ending("completed", "refusal", f"The provider filtered the answer{raw}.")
-        case "tool_calls":
-            return Ending("failed", "failed", "The model announced tool calls and made none.")
-        case "malformed_call":
-            return Ending("failed", "failed", f"The model made a malformed tool call{raw}.")
-        case "pause":
-            return Ending("failed", "failed", f"The provider paused the answer{raw}; ask again.")
-        case "unknown":
-            return Ending("failed", "failed", f"The model stopped for an unknown reason{raw}.")

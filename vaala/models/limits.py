@@ -46,5 +46,7 @@ CHOICE_KEPT_S = 60.0
 SCRIPT_BYTES_MAX = 1024 * 1024
 SCRIPT_THREADS_MAX = 4
 """Threads that read scripts: those that a dead file system holds up hold up nothing else."""
+SCRIPTS_KEPT_MAX = 16
+"""Scripts that are kept as they were read."""
 SCRIPT_OPERATIONS_MAX = 10_000
 """Branches and loop ends between two answers of a script."""

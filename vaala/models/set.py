@@ -24,7 +24,7 @@ from vaala.models.choose import (
     with_key,
 )
 from vaala.models.http import BEHIND_THE_SEAM, Http, open_http
-from vaala.models.limits import CHOICE_KEPT_S, CLIENTS_MAX, SCRIPT_THREADS_MAX
+from vaala.models.limits import CHOICE_KEPT_S, CLIENTS_MAX
 from vaala.models.listing import LOCAL_SERVERS, LocalServer, list_models, probe
 from vaala.models.provider import Provider
 from vaala.models.secret import Secret
@@ -32,6 +32,7 @@ from vaala_protocol.errors import BadRequest
 
 if TYPE_CHECKING:
     from vaala.models.chat.model import ChatClient
+    from vaala.models.scripted.files import Scripts
     from vaala.models.scripted.model import ScriptedModel
 
 # Each kind of model is imported when one of it is first wanted: a run has one kind.
@@ -114,7 +115,7 @@ class ModelSet(Models):
         self._clients: dict[tuple[str, str, Secret | None], ChatClient] = {}
         """By name, URL and key of the provider; the one that was used last stands last."""
         self._demo: ScriptedModel | None = None
-        self._script_threads = trio.CapacityLimiter(SCRIPT_THREADS_MAX)
+        self._scripts: Scripts | None = None
         self._probing = trio.Lock()
         self._local: tuple[LocalServer, str] | None = None
         self._local_until = 0.0
@@ -167,12 +168,13 @@ class ModelSet(Models):
     async def _scripted(self, name: str) -> Model:
         self._http.package.check(*_OF_SCRIPTS)
         from vaala.models.scripted.demo import DEMO
-        from vaala.models.scripted.files import load_script
+        from vaala.models.scripted.files import Scripts
         from vaala.models.scripted.model import ScriptedModel
 
         if name != _SCRIPTED:
             path = Path(name.removeprefix(_FILE_PREFIX))
-            return await load_script(path, self._script_threads)
+            self._scripts = self._scripts or Scripts()
+            return await self._scripts.load(path)
         if self._demo is None:
             self._demo = ScriptedModel(DEMO)
         return self._demo

@@ -27,7 +27,7 @@ from vaala.models.base import (
     TextDelta,
     UsageReport,
 )
-from vaala.models.scripted.files import read_script
+from vaala.models.scripted.files import Scripts
 from vaala.models.scripted.script import compile_script
 from vaala.testing import ScriptedModel
 from vaala_protocol.errors import BadRequest
@@ -278,9 +278,13 @@ def test_a_wrong_script_is_told_where(script: Any, message: str) -> None:
 async def test_a_script_file(tmp_path: Path) -> None:
     path = tmp_path / "a.yaml"
     path.write_text('steps:\n  - say: "{{ prompt | chars }} chars"\n', "utf-8")
-    model = read_script(path)
+    scripts = Scripts()
+    model = await scripts.load(path)
     assert model.name == f"scripted:{path}"
     assert await Agent(model).prompt("four") == "4 chars"
+    assert await Agent(await scripts.load(path)).prompt("again") == "5 chars"
+    path.write_text("steps:\n  - say: changed\n", "utf-8")
+    assert await Agent(await scripts.load(path)).prompt("four") == "changed"
 
 
 @pytest.mark.parametrize(
@@ -293,12 +297,12 @@ async def test_a_script_file(tmp_path: Path) -> None:
         ("x" * (1024 * 1024 + 1), "is larger than 1048576 bytes"),
     ],
 )
-def test_a_script_file_that_is_none(tmp_path: Path, text: str | None, message: str) -> None:
+async def test_a_script_file_that_is_none(tmp_path: Path, text: str | None, message: str) -> None:
     path = tmp_path / "a.yaml"
     if text is not None:
         path.write_text(text, "latin-1")
     with pytest.raises(BadRequest, match=message):
-        read_script(path)
+        await Scripts().load(path)
 
 
 def test_importing_models_and_scripts_loads_nothing_heavy() -> None:

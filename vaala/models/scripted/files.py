@@ -1,32 +1,58 @@
-"""Reading a script from a file."""
+"""`Scripts`: the scripts that stand in files."""
 
 from __future__ import annotations
 
+import os
+from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
 import trio
 
-from vaala.models.limits import SCRIPT_BYTES_MAX
+from vaala.models.limits import SCRIPT_BYTES_MAX, SCRIPT_THREADS_MAX, SCRIPTS_KEPT_MAX
 from vaala.models.scripted.model import ScriptedModel
 from vaala.named_file import open_regular
 from vaala_protocol.errors import BadRequest
 
 
-async def load_script(path: Path, limiter: trio.CapacityLimiter) -> ScriptedModel:
-    """Read a script in a thread of ``limiter``; see `read_script`. Cancel: at once, whatever holds
-    the file up."""
-    return await trio.to_thread.run_sync(read_script, path, abandon_on_cancel=True, limiter=limiter)
+class Scripts:
+    """Scripts of files; a file is read again when it has changed."""
+
+    def __init__(self) -> None:
+        self._threads = trio.CapacityLimiter(SCRIPT_THREADS_MAX)
+        self._kept: dict[Path, _Script] = {}
+
+    async def load(self, path: Path) -> ScriptedModel:
+        """Return a new model of a YAML script; it is called ``scripted:PATH``.
+
+        Raises `BadRequest` for a file that cannot be read, is no regular file, no YAML, or no
+        script. Cancel: at once, whatever holds the file up.
+        """
+        script = await trio.to_thread.run_sync(
+            _read, path, self._kept.get(path), abandon_on_cancel=True, limiter=self._threads
+        )
+        self._kept.pop(path, None)
+        self._kept[path] = script
+        if len(self._kept) > SCRIPTS_KEPT_MAX:
+            del self._kept[next(iter(self._kept))]
+        return ScriptedModel(script.data, name=f"scripted:{path}")
 
 
-def read_script(path: Path) -> ScriptedModel:
-    """Read a YAML script; the model is called ``scripted:PATH``. Blocks for the file.
+@dataclass(frozen=True)
+class _Script:
+    data: Any
+    state: tuple[int, int, int, int]
+    """Of the file: device, inode, size and time of change."""
 
-    Raises `BadRequest` for a file that cannot be read, is no regular file, no YAML, or no script.
-    """
+
+def _read(path: Path, known: _Script | None) -> _Script:
     try:
         with BufferedReader(open_regular(path.expanduser())) as file:
+            found = os.fstat(file.fileno())
+            state = (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
+            if known is not None and known.state == state:
+                return known
             text = file.read(SCRIPT_BYTES_MAX + 1)
     except (OSError, RuntimeError, ValueError) as error:
         # RuntimeError: "~" of a user that is not there. ValueError: a NUL in the path.
@@ -34,7 +60,7 @@ def read_script(path: Path) -> ScriptedModel:
         raise BadRequest(f"the script {path} cannot be read: {what}") from error
     if len(text) > SCRIPT_BYTES_MAX:
         raise BadRequest(f"the script {path} is larger than {SCRIPT_BYTES_MAX} bytes")
-    return ScriptedModel(_parse(text, path), name=f"scripted:{path}")
+    return _Script(_parse(text, path), state)
 
 
 def _parse(text: bytes, path: Path) -> Any:

@@ -11,6 +11,7 @@ from vaala.models.chat.encode import request_body
 from vaala.models.chat.model import ChatClient, ChatModel
 from vaala.models.http import Http
 from vaala.models.provider import Provider
+from vaala.package import Package
 from vaala.testing.validators import validate_chat_request
 from vaala_protocol.items import Item
 
@@ -18,7 +19,7 @@ from vaala_protocol.items import Item
 def chat_model() -> ChatModel:
     """Return a model that encodes; nothing is sent."""
     provider = Provider(name="local", base_url="http://127.0.0.1:1/v1")
-    return ChatModel(ChatClient(provider, Http({})), "small")
+    return ChatModel(ChatClient(provider, Http({}, Package())), "small")
 
 
 def body_of(history: History, open_items: list[Item]) -> bytes:

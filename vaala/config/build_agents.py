@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from io import BufferedReader
 from pathlib import Path
 from typing import TypeAlias, cast
 
@@ -15,6 +16,7 @@ from vaala.config.errors import ConfigError, Problem
 from vaala.config.limits import INSTRUCTIONS_BYTES_MAX
 from vaala.config.read import Checked
 from vaala.config.schema import AgentSection, AgentsFile
+from vaala.named_file import open_regular
 from vaala_protocol.settings import Settings
 
 Way: TypeAlias = tuple[str | int, ...]
@@ -96,13 +98,16 @@ def _instructions(document: Document, name: str, section: AgentSection) -> str:
         raise ConfigError([problem(document, way, "stands beside instructions; keep one")])
     path = document.file.parent / Path(section.instructions_file).expanduser()
     try:
-        with path.open("rb") as file:
+        with BufferedReader(open_regular(path)) as file:
             content = file.read(INSTRUCTIONS_BYTES_MAX + 1)
         text = content.decode("utf-8-sig").strip()
     except OSError as error:
-        raise ConfigError([problem(document, way, f"{path}: {error.strerror}")]) from error
+        text = f"{path}: {error.strerror or error}"
+        raise ConfigError([problem(document, way, text)]) from error
     except UnicodeDecodeError as error:
         raise ConfigError([problem(document, way, f"{path} is not UTF-8")]) from error
+    except ValueError as error:
+        raise ConfigError([problem(document, way, f"{str(path)!r} is no path")]) from error
     if len(content) > INSTRUCTIONS_BYTES_MAX:
         text = f"{path} is larger than {INSTRUCTIONS_BYTES_MAX} bytes"
         raise ConfigError([problem(document, way, text)])

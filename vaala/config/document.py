@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from ruamel.yaml.scalarbool import ScalarBoolean
 
 from vaala.config.errors import ConfigError, Problem
 from vaala.config.limits import CONFIG_FILE_BYTES_MAX, CONFIG_VALUES_MAX
+from vaala.named_file import open_regular
 
 
 class Document(Struct, frozen=True):
@@ -42,12 +44,12 @@ class Document(Struct, frozen=True):
 def read_file(file: Path) -> bytes | None:
     """Return what is in a file; None when there is none. Raises `ConfigError`."""
     try:
-        with file.open("rb") as opened:
+        with BufferedReader(open_regular(file)) as opened:
             content = opened.read(CONFIG_FILE_BYTES_MAX + 1)
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise _failed(file, None, f"cannot be read: {error.strerror}") from error
+        raise _failed(file, None, f"cannot be read: {error.strerror or error}") from error
     if len(content) > CONFIG_FILE_BYTES_MAX:
         raise _failed(file, None, f"is larger than {CONFIG_FILE_BYTES_MAX} bytes")
     return content

@@ -48,7 +48,7 @@ async def open_keeper(
     `ConfigError`.
     """
     load = partial(load_config, directory, environ, tools=tools)
-    config = await trio.to_thread.run_sync(load)
+    config = await trio.to_thread.run_sync(load, abandon_on_cancel=True)
     async with open_http(environ, package) as http:
         yield Keeper(config, environ, tools, http)
 
@@ -128,7 +128,7 @@ class Keeper:
         load = partial(load_config, self.config.directory, self._environ, tools=self._tools)
         async with self._changing:
             try:
-                config = await trio.to_thread.run_sync(load)
+                config = await trio.to_thread.run_sync(load, abandon_on_cancel=True)
             except ConfigError as error:
                 self.problems = tuple(map(wire_problem, error.problems))
             else:
@@ -167,14 +167,14 @@ class Keeper:
 
         path = Editor(self.config.directory, self._environ).file(file)
         try:
-            return await trio.to_thread.run_sync(public_values, path, key)
+            return await trio.to_thread.run_sync(public_values, path, key, abandon_on_cancel=True)
         except ConfigError as error:
             raise BadRequest(str(error)) from error
 
     async def list(self) -> ConfigListResult:
         """Return the files, and why they are not in force where they are not."""
         directory = self.config.directory
-        there = await trio.to_thread.run_sync(_there, directory)
+        there = await trio.to_thread.run_sync(_there, directory, abandon_on_cancel=True)
         files = [
             ConfigFileInfo(name=name, path=str(directory / name), exists=name in there)
             for name in FILES

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -145,10 +146,26 @@ def test_a_file_that_is_too_large_is_not_parsed(tmp_path: Path) -> None:
 
 def test_a_file_that_is_a_directory(tmp_path: Path) -> None:
     (tmp_path / "models.yaml").mkdir()
-    with pytest.raises(ConfigError, match=r"models\.yaml: cannot be read: Is a directory"):
+    with pytest.raises(ConfigError, match=r"models\.yaml: cannot be read: is not a regular file"):
         load_config(tmp_path, {})
 
 
 def test_nesting_without_end_is_a_problem_and_no_crash(tmp_path: Path) -> None:
     text = "default: " + "[" * 1_000
     assert _problems(tmp_path, "models", text) == ["models.yaml: is nested too deep"]
+
+
+def test_a_pipe_in_place_of_a_file_holds_nobody_up(tmp_path: Path) -> None:
+    """To open one for reading would wait for a writer, for ever."""
+    os.mkfifo(tmp_path / "a.md")
+    (problem,) = _problems(tmp_path, "agents", "a:\n  instructions_file: a.md\n")
+    assert problem.endswith("a.md: is not a regular file")
+    os.mkfifo(tmp_path / "models.yaml")
+    assert "models.yaml: cannot be read: is not a regular file" in "\n".join(
+        _problems(tmp_path, "agents", "a: {}\n")
+    )
+
+
+def test_a_path_that_is_none_is_told(tmp_path: Path) -> None:
+    (problem,) = _problems(tmp_path, "agents", 'a:\n  instructions_file: "a\\0b"\n')
+    assert problem.endswith("a\\x00b' is no path")

@@ -135,7 +135,7 @@ class ConversationForkParams(Value, Request[ConversationInfo], frozen=True, kw_o
 
 
 class ConversationDeleteParams(Value, Request[Done], frozen=True, kw_only=True):
-    """End what runs in a conversation and delete it for good."""
+    """End what runs in a conversation and delete it for good; done whole, whoever disconnects."""
 
     method = "conversation/delete"
     result = Done

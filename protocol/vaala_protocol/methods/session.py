@@ -44,7 +44,11 @@ class SessionInterruptResult(Value, frozen=True, kw_only=True):
 class SessionInterruptParams(
     SessionParams, Request[SessionInterruptResult], frozen=True, kw_only=True
 ):
-    """Interrupt the running turn, or only the one named; clean-up follows the answer."""
+    """Interrupt the running turn, or only the one named; clean-up follows the answer.
+
+    Messages of the same client that were sent before it are stopped, too: they are held, or the
+    turn that has taken them is interrupted.
+    """
 
     method = "session/interrupt"
     result = SessionInterruptResult

@@ -1081,7 +1081,7 @@ export interface ConversationForkParams {
   turnId?: string | null;
 }
 
-/** End what runs in a conversation and delete it for good. */
+/** End what runs in a conversation and delete it for good; done whole, whoever disconnects. */
 export interface ConversationDeleteParams {
   conversationId: string;
 }
@@ -1147,7 +1147,12 @@ export interface SessionInterruptResult {
   interrupted: boolean;
 }
 
-/** Interrupt the running turn, or only the one named; clean-up follows the answer. */
+/**
+ * Interrupt the running turn, or only the one named; clean-up follows the answer.
+ *
+ * Messages of the same client that were sent before it are stopped, too: they are held, or the
+ * turn that has taken them is interrupted.
+ */
 export interface SessionInterruptParams extends SessionParams {
   turnId?: string | null;
 }
@@ -1614,7 +1619,7 @@ export interface Methods {
   "conversation/archive": { params: ConversationArchiveParams; result: ConversationInfo };
   /** Copy a conversation up to the end of a step; the copy goes its own way. */
   "conversation/fork": { params: ConversationForkParams; result: ConversationInfo };
-  /** End what runs in a conversation and delete it for good. */
+  /** End what runs in a conversation and delete it for good; done whole, whoever disconnects. */
   "conversation/delete": { params: ConversationDeleteParams; result: Done };
   /** Write a conversation as an archive to a new file of the server's machine. */
   "conversation/export": { params: ConversationExportParams; result: ConversationExportResult };
@@ -1626,7 +1631,12 @@ export interface Methods {
    * The same `clientId` again finds the input of the first send.
    */
   "session/send": { params: SessionSendParams; result: InputInfo };
-  /** Interrupt the running turn, or only the one named; clean-up follows the answer. */
+  /**
+   * Interrupt the running turn, or only the one named; clean-up follows the answer.
+   *
+   * Messages of the same client that were sent before it are stopped, too: they are held, or the
+   * turn that has taken them is interrupted.
+   */
   "session/interrupt": { params: SessionInterruptParams; result: SessionInterruptResult };
   /** Release the queue that an interrupt, a failure or a restart has held. */
   "session/resume": { params: SessionResumeParams; result: Done };

@@ -2,6 +2,7 @@
 
 Refused
 +-- BadRequest        a value is wrong; the text names it and the way out
+|   +-- ModelUnreachable  the server that would tell which models it has does not answer
 +-- UnknownMethod     the other side does not have this method
 +-- InvalidMessage    the other side could not read what it got
 +-- Incompatible      the two sides speak different major versions of the protocol
@@ -34,6 +35,10 @@ class BadRequest(Refused):
         super().__init__(text)
         self.field = field
         """The parameter that is wrong, as in ``content[0].text``; empty: none alone is."""
+
+
+class ModelUnreachable(BadRequest):
+    code = "model_unreachable"
 
 
 class UnknownMethod(Refused):

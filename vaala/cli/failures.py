@@ -14,13 +14,12 @@ from vaala.cli.connecting import CONFIG_UNUSABLE
 from vaala.cli.exits import FAILED, INTERRUPTED, UNREACHABLE, USAGE, CommandFailed
 from vaala.cli.logs import open_log
 from vaala.cli.output import ReaderGone
-from vaala_protocol.errors import BadRequest, NotFound, Refused
+from vaala_protocol.errors import BadRequest, ModelUnreachable, NotFound, Refused
 
 log = logging.getLogger(__name__)
 
 _UNREACHABLE = (
     ("vaala.dao.errors", "StoreLocked"),
-    ("vaala.models.base", "ModelUnreachable"),
     ("vaala.client.errors", "ClientError"),
 )
 
@@ -56,6 +55,8 @@ def mapped(error: BaseException) -> BaseException:
             return CommandFailed("interrupted", INTERRUPTED)
         case _ if (known := _of_runtime(error)) is not None:
             return known
+        case ModelUnreachable():
+            return CommandFailed(str(error), UNREACHABLE)
         case BadRequest() | NotFound():
             return CommandFailed(str(error), USAGE)
         case Refused():

@@ -22,11 +22,11 @@ from vaala.config.load import FILES, load_config
 from vaala.config.model_list import list_models
 from vaala.definitions import Definitions
 from vaala.discovery.environment import KEY_ORDER, OVERLAY_VARIABLES
-from vaala.models.base import Model, ModelUnreachable
+from vaala.models.base import Model
 from vaala.models.http import Http, open_http
 from vaala.models.set import ModelSet, models_over
 from vaala.package import Package
-from vaala_protocol.errors import BadRequest
+from vaala_protocol.errors import BadRequest, ModelUnreachable
 from vaala_protocol.methods.catalog import ConfigFileInfo, ConfigListResult, ModelListResult
 from vaala_protocol.methods.runtime import ConfigProblem, ReloadResult, WantedVariables
 

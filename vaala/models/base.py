@@ -14,7 +14,6 @@ from typing import Any, Literal, TypeAlias
 from msgspec import Struct, field
 
 from vaala_protocol.content import Content
-from vaala_protocol.errors import BadRequest
 from vaala_protocol.items import Private
 from vaala_protocol.settings import ErrorKind, Usage
 
@@ -192,10 +191,6 @@ class ModelFailure(Exception):
         self.retryable = retryable
         self.retry_after_s = retry_after_s
         self.status = status
-
-
-class ModelUnreachable(BadRequest):
-    """No model can be chosen, because the server that would tell which ones it has is silent."""
 
 
 class Model(ABC):

@@ -12,7 +12,7 @@ import trio
 from msgspec import Struct
 from msgspec.structs import replace
 
-from vaala.models.base import Model, ModelFailure, Models, ModelUnreachable
+from vaala.models.base import Model, ModelFailure, Models
 from vaala.models.choose import (
     NOT_SPOKEN,
     Found,
@@ -28,7 +28,7 @@ from vaala.models.limits import CHOICE_KEPT_S, CLIENTS_MAX
 from vaala.models.listing import LOCAL_SERVERS, LocalServer, list_models, probe
 from vaala.models.provider import Provider
 from vaala.models.secret import Secret
-from vaala_protocol.errors import BadRequest
+from vaala_protocol.errors import BadRequest, ModelUnreachable
 
 if TYPE_CHECKING:
     from vaala.models.chat.model import ChatClient

@@ -30,6 +30,7 @@ NUMBERS: dict[type[Refused], int] = {
     errors.TimedOut: -32008,
     errors.Incompatible: -32009,
     errors.Outdated: -32010,
+    errors.ModelUnreachable: -32011,
     errors.BadRequest: INVALID_PARAMS,
     errors.UnknownMethod: METHOD_NOT_FOUND,
     errors.InvalidMessage: INVALID_REQUEST,
@@ -97,8 +98,8 @@ def refusal(raw: msgspec.Raw | bytes) -> Refused | Malformed:
     if kind is None:
         kind = _BY_NUMBER.get(int(body.code), Refused)
     made: Refused
-    if kind is BadRequest:
-        made = BadRequest(body.message, field="" if data is None else data.field)
+    if issubclass(kind, BadRequest):
+        made = kind(body.message, field="" if data is None else data.field)
     elif kind is Failed:
         made = Failed(body.message, trace="" if data is None else data.trace)
     else:

@@ -1770,6 +1770,7 @@ export type ErrorCode =
   | "timed_out"
   | "incompatible"
   | "outdated"
+  | "model_unreachable"
   | "bad_request"
   | "unknown_method"
   | "invalid_message"

@@ -7,11 +7,10 @@ from types import MappingProxyType
 from typing import Final, Literal, TypeAlias, TypeVar
 
 from vaala.agent.definition import AgentDefinition
-from vaala.models.base import ModelUnreachable
 from vaala.server.api.api import Api
 from vaala.server.api.caller import Caller
 from vaala.server.api.method import Method, config_lane, method, no_lane, view
-from vaala_protocol.errors import BadRequest, NotFound
+from vaala_protocol.errors import BadRequest, ModelUnreachable, NotFound
 from vaala_protocol.methods import catalog as wire
 from vaala_protocol.methods.runtime import ReloadResult
 

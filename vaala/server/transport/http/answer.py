@@ -20,6 +20,7 @@ SECURITY_HEADERS: Final = (
 
 STATUS_OF_CODE: Final = {
     "bad_request": 400,
+    "model_unreachable": 400,
     "not_found": 404,
     "not_pending": 409,
     "busy": 409,

@@ -193,7 +193,7 @@ class Conversation(Actor):
         if self.log.foreign:
             raise BadRequest(
                 f"conversation {self.id} was copied or imported: say in which directory it works "
-                "here before it goes on"
+                f"here (vaala run --conversation {self.id} --cwd DIR)"
             )
 
     async def workspace(self) -> Workspace:

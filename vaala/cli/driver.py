@@ -8,7 +8,7 @@ import trio
 from msgspec import Struct
 
 from vaala.cli.approver import Approver
-from vaala.cli.exits import DONE, REFUSED, USAGE
+from vaala.cli.exits import DONE, REFUSED
 from vaala.cli.outcome import code_of
 from vaala.cli.output import Output
 from vaala.cli.progress import Progress, Update, View
@@ -28,8 +28,6 @@ class Driver(Struct, frozen=True):
     approver: Approver
     settings: Settings | None
     """Laid over what the conversation runs with, for these prompts only."""
-    model_line: str | None = None
-    """Told when a turn shows that there is such a model; None: it is told already."""
 
     async def run(self, prompts: Sequence[str], updates: AsyncIterable[Update]) -> int:
         """Run the prompts until one does not end well; return the exit code.
@@ -82,8 +80,6 @@ class Driver(Struct, frozen=True):
     def _code(self, turn: TurnInfo) -> int:
         if self.approver.refused or self.progress.denied:
             return REFUSED
-        if turn.state == "failed" and not self.progress.began and turn.message:
-            return USAGE  # it could not begin: no such model, an agent that is gone
         return code_of(turn, network=self.progress.model_error == "network")
 
     def _explain(self, result: TurnResult, code: int) -> None:
@@ -103,8 +99,5 @@ class Driver(Struct, frozen=True):
     async def _watch(self, updates: AsyncIterable[Update]) -> None:
         async for update in updates:
             await self.output.wait_room()
-            began = self.progress.began
             self.progress.update(update)
-            if self.model_line is not None and not began and self.progress.began:
-                self.view.note(self.model_line)
             self.view.update(update)

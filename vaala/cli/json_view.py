@@ -45,3 +45,7 @@ class JsonView:
 
 def error_line(message: str, code: int) -> str:
     return encode({"error": {"message": message, "exitCode": code}}).decode()
+
+
+def conversation_line(conversation_id: str) -> str:
+    return encode({"conversation": conversation_id}).decode()

@@ -9,14 +9,12 @@ from typing import Protocol
 
 import trio
 
-from vaala_protocol.events import Frame, ItemChanged, ItemDelta, StepChanged, TurnChanged
+from vaala_protocol.events import Frame, ItemChanged, TurnChanged
 from vaala_protocol.items import (
     Approval,
-    AssistantMessage,
     Item,
     ModelError,
     Question,
-    Reasoning,
     ToolCall,
 )
 from vaala_protocol.settings import ErrorKind
@@ -61,8 +59,6 @@ class Progress:
         """The calls that somebody was asked about."""
         self.model_error: ErrorKind | None = None
         """Of the last failed call of the turn."""
-        self.began = False
-        """A model was asked since this began to watch."""
 
     @property
     def running(self) -> str | None:
@@ -71,13 +67,6 @@ class Progress:
         return turn.id if turn is not None and turn.state == "running" else None
 
     def update(self, update: Update) -> None:
-        match update:
-            case Frame(event=ItemDelta() | StepChanged()):
-                self.began = True
-            case Frame(event=ItemChanged(item=AssistantMessage() | Reasoning() | ModelError())):
-                self.began = True
-            case _:
-                pass
         match update:
             case Snapshot(sessions=sessions):
                 for session in sessions:

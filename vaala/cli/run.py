@@ -20,7 +20,7 @@ from vaala.cli.exits import DONE, FAILED, USAGE, CommandFailed
 from vaala.cli.failures import run_program
 from vaala.cli.home import Home, ServerHome
 from vaala.cli.interrupts import heed_signals
-from vaala.cli.json_view import JsonView, error_line
+from vaala.cli.json_view import JsonView, conversation_line, error_line
 from vaala.cli.output import Output
 from vaala.cli.progress import Progress, View
 from vaala.cli.prompts import read_prompts
@@ -28,6 +28,7 @@ from vaala.cli.standard import aside, say
 from vaala.cli.terminal import Terminal, open_terminal
 from vaala.cli.text_view import TextView
 from vaala.interface import Conversation
+from vaala_protocol.errors import BadRequest
 from vaala_protocol.methods.catalog import AgentGetParams
 from vaala_protocol.settings import Settings
 
@@ -75,9 +76,9 @@ async def _run(arguments: Namespace, prompts: Sequence[str]) -> int:
         async with heed_signals() as interrupts, _open_home(arguments) as home:
             job = await _job(home, arguments)
             if arguments.detach:
-                return await _detach(job, prompts)
+                return await _detach(job, prompts, json=arguments.json)
             async with job.conversation.subscribe() as updates:
-                driver = await _driver(home, job, arguments, terminal)
+                driver = await _driver(job, arguments, terminal)
                 with interrupts.watching(driver):
                     code = await driver.run(prompts, updates)
             if home.shared and interrupts.received and driver.progress.running:
@@ -102,26 +103,28 @@ async def _open_home(arguments: Namespace) -> AsyncGenerator[Home]:
         yield ServerHome(client)
 
 
-async def _detach(job: Job, prompts: Sequence[str]) -> int:
+async def _detach(job: Job, prompts: Sequence[str], *, json: bool) -> int:
     """Leave the prompts to the server: they are on disk and run one after the other."""
     for prompt in prompts:
         await job.conversation.send(prompt, settings=job.settings)
-    say(job.conversation.id)
+    if json:
+        say(conversation_line(job.conversation.id))
+    else:
+        aside(job.model_line)
+        say(job.conversation.id)
     return DONE
 
 
-async def _driver(home: Home, job: Job, arguments: Namespace, terminal: Terminal | None) -> Driver:
+async def _driver(job: Job, arguments: Namespace, terminal: Terminal | None) -> Driver:
     output = Output()
     conversation = job.conversation
     progress = Progress(conversation.id)
     view: View = JsonView(output) if arguments.json else TextView(conversation.id, output)
-    if not home.shared:
-        view.note(job.model_line)
+    view.note(job.model_line)
     places = (await conversation.info()).locations
     where = places[0].directory if places else os.curdir
     approver = Approver(conversation, progress, terminal, view, where, job.rules)
-    later = job.model_line if home.shared else None
-    return Driver(conversation, view, output, progress, approver, job.settings, later)
+    return Driver(conversation, view, output, progress, approver, job.settings)
 
 
 async def _job(home: Home, arguments: Namespace) -> Job:
@@ -134,7 +137,7 @@ async def _job(home: Home, arguments: Namespace) -> Job:
 async def _new(home: Home, arguments: Namespace, given: Settings) -> Job:
     name: str = arguments.agent or DEFAULT_AGENT
     own = await home.agent(name)
-    line = await home.model_line(given.model, own.model, f"agent {name}")
+    line = await _model_line(home, given.model, own.model, f"agent {name}")
     conversation = await home.conversations.create_conversation(
         directory=directory(arguments), agent=name, settings=given
     )
@@ -151,9 +154,22 @@ async def _going_on(home: Home, arguments: Namespace, given: Settings) -> Job:
     if arguments.conversation is not None and arguments.cwd is not None:
         await conversation.update(directory=directory(arguments))
     own = await home.settings(conversation)
-    line = await home.model_line(given.model, own.model, "this conversation")
+    line = await _model_line(home, given.model, own.model, "this conversation")
     settings, rules = _for_the_run(home, arguments, given, given.over(own))
     return Job(conversation, settings, line, rules)
+
+
+async def _model_line(home: Home, given: str | None, own: str | None, owner: str) -> str:
+    """Say which model will run, and why; raises `BadRequest` when none can."""
+    try:
+        name, why = await home.resolve(given or own)
+    except BadRequest as error:
+        if given is not None or own is None:
+            raise
+        raise type(error)(f"{owner}: {error}") from error
+    if given is not None:
+        return f"model {name}: --model"
+    return why if own is None else f"model {name}: {owner}"
 
 
 def _for_the_run(

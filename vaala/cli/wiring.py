@@ -6,32 +6,31 @@ import os
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from types import MappingProxyType
+from typing import Final
 
 from msgspec import Struct
 
 from vaala.cli.allowing import RunRules, check_tools
 from vaala.cli.data import open_writer
-from vaala.cli.exits import USAGE, CommandFailed
-from vaala.cli.home import FOREIGN
-from vaala.config import Config
-from vaala.config.keeper import open_keeper
+from vaala.config.keeper import Keeper, open_keeper
 from vaala.interface import Catalog, Conversation, Conversations
-from vaala.models.base import Models, ModelUnreachable
 from vaala.paths import config_directory
 from vaala.permissions.policy import ModeGate
 from vaala.runtime import Runtime
 from vaala.server.wiring import open_user_runtime
 from vaala.tools.builtin import builtin_tools
-from vaala_protocol.errors import BadRequest
 from vaala_protocol.settings import Settings
+
+_NO_KEYS: Final[Mapping[str, str]] = MappingProxyType({})
+"""Those of the environment are the runtime's own."""
 
 
 class User(Struct, frozen=True):
-    """A `vaala.cli.home.Home` in this process: an open runtime, and what it was made of."""
+    """A `vaala.cli.home.Home` in this process: an open runtime and its configuration."""
 
     runtime: Runtime
-    models: Models
-    config: Config
+    keeper: Keeper
 
     @property
     def conversations(self) -> Conversations:
@@ -50,26 +49,13 @@ class User(Struct, frozen=True):
 
     async def settings(self, conversation: Conversation) -> Settings:
         actor = await self.runtime.conversation(conversation.id)
-        if actor.log.foreign:
-            raise CommandFailed(FOREIGN.format(conversation.id), USAGE)
+        actor.check_place()
         root = await actor.root()
         return root.state.head.settings.over(await self.agent(root.info.agent))
 
-    async def model_line(self, given: str | None, own: str | None, owner: str) -> str:
-        try:
-            model, why = await self.models.resolve(given or own)
-        except ModelUnreachable:
-            raise
-        except BadRequest as error:
-            if given is not None or (own is None and self.config.default_model is None):
-                raise
-            default = f"{self.config.directory / 'models.yaml'}: default"
-            raise CommandFailed(f"{owner if own is not None else default}: {error}", USAGE) from (
-                error
-            )
-        if given is not None:
-            return f"model {model.name}: --model"
-        return why if own is None else f"model {model.name}: {owner}"
+    async def resolve(self, name: str | None) -> tuple[str, str]:
+        model, why = await self.keeper.model(name, _NO_KEYS)
+        return model.name, why
 
 
 @asynccontextmanager
@@ -88,4 +74,4 @@ async def open_user(
         open_writer(data) as store,
         open_user_runtime(store, keeper, ModeGate(rules.rules), environ) as runtime,
     ):
-        yield User(runtime, keeper.model_set, keeper.config)
+        yield User(runtime, keeper)

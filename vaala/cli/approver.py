@@ -144,8 +144,7 @@ async def _read_choice(
 ) -> tuple[str, str]:
     keys = _keys(approval.options)
     while True:
-        say(f"[{'/'.join(keys)}] ")
-        line = await terminal.read_line()
+        line = await terminal.read_line(f"[{'/'.join(keys)}] ", say)
         if line is None:
             say("\n")
             return _rejection(approval), "the terminal was closed"

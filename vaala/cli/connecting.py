@@ -16,13 +16,15 @@ from typing import TYPE_CHECKING
 
 import trio
 
+from vaala.cli.conversations import find_id
 from vaala.cli.exits import UNREACHABLE, USAGE, CommandFailed
 from vaala.cli.standard import aside
 from vaala.discovery import NoRecord, place_of, read_record
 from vaala.paths import data_directory
+from vaala_protocol.ids import is_id
 
 if TYPE_CHECKING:
-    from vaala.client import Client
+    from vaala.client import CannotStart, Client
     from vaala.interface import Catalog
 
 CLIENT_NAME = "vaala"
@@ -43,13 +45,13 @@ async def open_server(arguments: Namespace, *, start: bool = True) -> AsyncGener
     """
     from vaala.client import CannotConnect, CannotStart, connect
 
+    data = data_dir(arguments)
     async with AsyncExitStack() as stack:
-        connecting = connect(data_dir(arguments), start=start, name=CLIENT_NAME, on_notice=_notice)
+        connecting = connect(data, start=start, name=CLIENT_NAME, on_notice=_notice)
         try:
             client = await stack.enter_async_context(connecting)
         except CannotStart as error:
-            wrong = str(error).startswith(CONFIG_UNUSABLE)
-            raise CommandFailed(str(error), USAGE if wrong else UNREACHABLE) from error
+            raise _cannot_start(data, error) from error
         except CannotConnect as error:
             raise CommandFailed(str(error), UNREACHABLE) from error
         yield client
@@ -82,6 +84,39 @@ async def open_catalog(arguments: Namespace) -> AsyncGenerator[Catalog]:
 
     async with open_reader(arguments) as reader:
         yield reader
+
+
+async def find_named(arguments: Namespace) -> str:
+    """Return the id of the conversation that a command which reads the data is told.
+
+    A server that runs is asked: the index on disk may be a moment behind it.
+    """
+    if is_id(arguments.id):
+        return str(arguments.id)
+    async with open_catalog(arguments) as catalog:
+        return await find_id(catalog, arguments.id)
+
+
+def directory_failed(kind: str, path: Path, way_out: str, error: OSError) -> CommandFailed:
+    """Say what is wrong with a directory of ours, and the way out."""
+    no_directory = isinstance(error, FileExistsError | NotADirectoryError)
+    reason = "it is no directory" if no_directory else error.strerror or str(error)
+    text = f"the {kind} directory {path} cannot be used: {reason}; choose another with {way_out}"
+    return CommandFailed(text, UNREACHABLE)
+
+
+def data_failed(path: Path, error: OSError) -> CommandFailed:
+    return directory_failed("data", path, "--data-dir", error)
+
+
+def _cannot_start(data: Path, error: CannotStart) -> CommandFailed:
+    if isinstance(error.__cause__, OSError):
+        place = place_of(data, os.environ)
+        if place.directory == data:
+            return data_failed(data, error.__cause__)
+        return directory_failed("state", place.directory, "XDG_STATE_HOME", error.__cause__)
+    wrong = str(error).startswith(CONFIG_UNUSABLE)
+    return CommandFailed(str(error), USAGE if wrong else UNREACHABLE)
 
 
 def _notice(text: str) -> None:

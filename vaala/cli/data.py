@@ -8,8 +8,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from pathlib import Path
 from typing import TypeVar
 
-from vaala.cli.connecting import data_dir
-from vaala.cli.exits import UNREACHABLE, CommandFailed
+from vaala.cli.connecting import data_dir, data_failed
 from vaala.dao.opening import open_store, open_store_readonly
 from vaala.dao.reader import Reader
 from vaala.dao.store import Store
@@ -41,11 +40,3 @@ async def _opened(path: Path, opening: AbstractAsyncContextManager[T]) -> AsyncG
         except OSError as error:
             raise data_failed(path, error) from error
         yield store
-
-
-def data_failed(path: Path, error: OSError) -> CommandFailed:
-    """Say what is wrong with the data directory, and the way out."""
-    no_directory = isinstance(error, FileExistsError | NotADirectoryError)
-    reason = "it is no directory" if no_directory else error.strerror or str(error)
-    text = f"the data directory {path} cannot be used: {reason}; choose another with --data-dir"
-    return CommandFailed(text, UNREACHABLE)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from collections.abc import Awaitable, Callable
 from functools import partial
 
 import trio
@@ -13,7 +14,7 @@ from vaala.cli.conversations import find_id
 from vaala.cli.driver import Driver
 from vaala.cli.exits import DONE, USAGE, CommandFailed
 from vaala.cli.failures import run_program
-from vaala.cli.interrupts import heed_signals
+from vaala.cli.interrupts import Interrupts, heed_signals
 from vaala.cli.json_view import JsonView
 from vaala.cli.outcome import code_of
 from vaala.cli.output import Output
@@ -139,7 +140,8 @@ async def _attach(arguments: Namespace) -> int:
             async with conversation.subscribe() as updates:
                 attached = await _attached(conversation, terminal)
                 with interrupts.watching(attached):
-                    await attached.during(partial(_talk, attached, terminal), updates)
+                    talk = partial(_talk, attached, terminal, interrupts)
+                    await attached.during(talk, updates)
             aside(f"vaala: left; it lives on in the server: vaala attach {conversation.id}")
     return 128 + interrupts.received if interrupts.received else DONE
 
@@ -153,23 +155,23 @@ async def _attached(conversation: RemoteConversation, terminal: Terminal) -> Dri
     return Driver(conversation, view, output, progress, approver, None)
 
 
-async def _talk(attached: Driver, terminal: Terminal) -> int:
+async def _talk(attached: Driver, terminal: Terminal, interrupts: Interrupts) -> int:
     """Ask for a message whenever the agent is idle, until the terminal is closed."""
     progress = attached.progress
     while True:
         if progress.running is not None or progress.approvals or progress.questions:
             await progress.wait_change()
             continue
+        interrupts.received = 0  # what it interrupted has ended: the next is a first one again
         with attached.view.asking() as say_now:
-            say_now("> ")
-            line = await _line(terminal, progress)
+            line = await _line(partial(terminal.read_line, "> ", say_now), progress)
         if line is None:
             return DONE
         if line.strip():
             await attached.prompt(line)
 
 
-async def _line(terminal: Terminal, progress: Progress) -> str | None:
+async def _line(read: Callable[[], Awaitable[str | None]], progress: Progress) -> str | None:
     """Read a line; an empty one when somebody else has begun a turn meanwhile."""
     line: str | None = ""
 
@@ -180,6 +182,6 @@ async def _line(terminal: Terminal, progress: Progress) -> str | None:
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(until_busy, nursery.cancel_scope)
-        line = await terminal.read_line()
+        line = await read()
         nursery.cancel_scope.cancel()
     return line

@@ -18,8 +18,7 @@ async def ask_question(
 
     The number of a choice stands for its text; any other text is an answer of its own.
     """
-    say(_shown(question))
-    line = await terminal.read_line()
+    line = await terminal.read_line(_shown(question), say)
     if line is None:
         say("\n")
         return None

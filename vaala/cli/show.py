@@ -6,7 +6,7 @@ from argparse import Namespace
 from collections.abc import AsyncIterator
 from functools import partial
 
-from vaala.cli.conversations import find_id
+from vaala.cli.connecting import find_named
 from vaala.cli.data import open_reader
 from vaala.cli.exits import DONE
 from vaala.cli.failures import run_program
@@ -27,8 +27,8 @@ def main(arguments: Namespace) -> int:
 
 
 async def _show(arguments: Namespace) -> int:
+    conversation_id = await find_named(arguments)
     async with open_reader(arguments) as reader:
-        conversation_id = await find_id(reader, arguments.id)
         log = await reader.open(conversation_id)
         try:
             session = await log.open_session(conversation_id)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import termios
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
 import trio
@@ -27,13 +27,14 @@ class Terminal:
         except OSError:
             return False
 
-    async def read_line(self) -> str | None:
-        """Return the next line that is typed from now on; None at end of file.
+    async def read_line(self, prompt: str, say: Callable[[str], None]) -> str | None:
+        """Show a prompt and return the line that is typed behind it; None at end of file.
 
         What was typed before is thrown away: it was no answer to a question that nobody had seen.
         Cancel: nothing is read.
         """
         termios.tcflush(self._descriptor, termios.TCIFLUSH)
+        say(prompt)
         # A terminal hands out whole lines, so that readable means that a line is there.
         await trio.lowlevel.wait_readable(self._descriptor)
         try:

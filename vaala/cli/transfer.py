@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import trio
 
-from vaala.cli.connecting import data_dir, find_server
-from vaala.cli.conversations import find_id
-from vaala.cli.data import data_failed, open_reader, open_writer
+from vaala.cli.connecting import data_dir, data_failed, find_named, find_server
+from vaala.cli.data import open_reader, open_writer
 from vaala.cli.exits import DONE, UNREACHABLE, USAGE, CommandFailed
 from vaala.cli.failures import run_program
 from vaala.cli.standard import aside, say, unwritable
@@ -40,8 +39,8 @@ def import_(arguments: Namespace) -> int:
 
 
 async def _export(arguments: Namespace) -> int:
+    conversation_id = await find_named(arguments)
     async with open_reader(arguments) as reader:
-        conversation_id = await find_id(reader, arguments.id)
         name = arguments.file or f"{conversation_id}.tar.gz"
         if name == STANDARD:
             await reader.export(conversation_id, _to_stdout)

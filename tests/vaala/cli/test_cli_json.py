@@ -15,7 +15,7 @@ from vaala_protocol.public import public_item
 Script = Callable[[str], str]
 Vaala = Callable[..., Any]
 
-pytestmark = [pytest.mark.usefixtures("way"), pytest.mark.parametrize("way", ["in-process"])]
+pytestmark = pytest.mark.usefixtures("way")
 
 
 def test_a_run_is_a_snapshot_then_frames_then_the_result(vaala: Vaala, script: Script) -> None:

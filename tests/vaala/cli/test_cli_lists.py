@@ -12,7 +12,7 @@ import pytest
 Script = Callable[[str], str]
 Vaala = Callable[..., Any]
 
-pytestmark = [pytest.mark.usefixtures("way"), pytest.mark.parametrize("way", ["in-process"])]
+pytestmark = pytest.mark.usefixtures("way")
 
 
 @pytest.fixture
@@ -143,8 +143,10 @@ def test_an_imported_conversation_asks_where_it_works(
 ) -> None:
     vaala("export", talk("about apples"), str(tmp_path / "a"))
     imported = vaala("import", str(tmp_path / "a")).out.strip()
-    done = vaala("run", "--conversation", imported, "more")
-    assert (done.code, "say with --cwd" in done.err) == (2, True)
+    way_out = f"(vaala run --conversation {imported} --cwd DIR)\n"
+    for words in (["--conversation", imported], ["--continue"]):
+        done = vaala("run", *words, "more")
+        assert (done.code, done.err.endswith(way_out)) == (2, True)
     done = vaala("run", "--conversation", imported, "--cwd", str(tmp_path), "more")
     assert (done.code, done.out) == (0, "You said more\n")
 
@@ -178,6 +180,7 @@ def test_reindex_restores_a_list_whose_index_is_gone(
     vaala: Vaala, talk: Talk, isolated: Path
 ) -> None:  # G4-3
     conversation_id = talk("about apples")
+    vaala("stop")
     for file in (isolated / ".local/share/vaala").glob("metadata.db*"):
         file.unlink()
     done = vaala("reindex")

@@ -34,12 +34,10 @@ class Environment:
         self._withheld = withheld
         self._keys = _NOTHING
         self._overlay: Mapping[str, str | None] = _NOTHING
-        self._directory: str | None = None
 
     def adopt(self, said: ClientEnvironment) -> None:
         """Take what a client says in place of all that was said before."""
         self._keys = MappingProxyType({**said.keys})
-        self._directory = said.directory
         overlay: dict[str, str | None] = {}
         if said.overlay:
             # A client names what it has of these; what only the server has is of another shell.
@@ -57,8 +55,3 @@ class Environment:
         """To be laid over the environment of local commands; None: not set."""
         secret = {*KEY_ORDER, *self._keys, *self._withheld()}
         return {name: value for name, value in self._overlay.items() if name not in secret}
-
-    @property
-    def directory(self) -> str | None:
-        """The client's working directory."""
-        return self._directory

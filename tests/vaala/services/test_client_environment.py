@@ -85,7 +85,6 @@ def test_the_keys_of_providers() -> None:
 def test_nobody_has_spoken() -> None:
     environment = Environment(own={"CONDA_PREFIX": "/server"})
     assert (dict(environment.keys), dict(environment.overlay)) == ({}, {})
-    assert environment.directory is None
 
 
 def test_what_was_said_last_counts_and_nothing_of_what_was_said_before() -> None:
@@ -95,7 +94,6 @@ def test_what_was_said_last_counts_and_nothing_of_what_was_said_before() -> None
     assert environment.overlay["LC_TIME"] is None, "only the shell of the server had it"
     assert "HOME" not in environment.overlay
     assert environment.keys["OPENAI_API_KEY"] == "sk-client"
-    assert environment.directory == "/p"
     environment.adopt(client_environment({"PATH": "/bin", "GEMINI_API_KEY": "g"}, "/q"))
     assert environment.overlay["CONDA_PREFIX"] is None
     assert environment.overlay["VIRTUAL_ENV"] is None

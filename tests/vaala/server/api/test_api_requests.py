@@ -299,9 +299,9 @@ async def test_an_environment_comes_from_this_machine_alone(autojump_clock: obje
             await client.send(talk, "go")
             conversation = await served.runtime.conversation(talk)
             assert conversation.environment.keys == {"A_KEY": "s"}
-            assert conversation.environment.directory == "/home/me"
-            await client.send(talk, "again", environment=ClientEnvironment(directory="/other"))
-            assert conversation.environment.directory == "/other"
+            other = ClientEnvironment(directory="/other", keys={"A_KEY": "t"})
+            await client.send(talk, "again", environment=other)
+            assert conversation.environment.keys == {"A_KEY": "t"}
             for bad in (
                 ClientEnvironment(directory="relative"),
                 ClientEnvironment(directory="/", overlay={"A=B": "x"}),

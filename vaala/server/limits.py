@@ -38,6 +38,9 @@ REOPEN_TIMES_MAX = 8
 """How often a watched conversation that crashes on opening is opened again before it is given up:
 about half a minute."""
 
+CONNECTIONS_END_S = 5.0
+"""How long connections have to end when the server does; then turns are ended and written down
+without them, and the process with what hangs in it."""
 CLOSE_S = 1.0
 """How long a client has to hear that the connection ends, before it is cut."""
 PAGE_ITEMS_MAX = 100

@@ -28,6 +28,7 @@ from vaala.package import UPGRADED, Upgraded
 from vaala.paths import config_directory, state_directory
 from vaala.permissions.policy import ModeGate
 from vaala.runtime import Runtime
+from vaala.server import limits
 from vaala.server.api import Api
 from vaala.server.connection import serve_connection
 from vaala.server.errors import CannotPublish, DataUnusable
@@ -157,7 +158,7 @@ class Server:
         guard = Guard(self._record.token, hosts, origins)
         door = FrontDoor(guard, self._speak, self._make_site)
         failure: CannotPublish | None = None
-        async with trio.open_nursery() as nursery:
+        async with self._bounded_end(), trio.open_nursery() as nursery:
             nursery.start_soon(accept, listening, door.serve)
             nursery.start_soon(self._watch_idleness)
             try:
@@ -171,6 +172,29 @@ class Server:
             nursery.cancel_scope.cancel()
         if failure is not None:
             raise failure
+
+    @asynccontextmanager
+    async def _bounded_end(self) -> AsyncGenerator[None]:
+        """Give the block `limits.CONNECTIONS_END_S` from the wish to end on.
+
+        What hangs then is a thread that no cancel reaches: the runtime is ended without it, and
+        whoever owns the process is told to give up.
+        """
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._give_up_in_time)
+            yield
+            nursery.cancel_scope.cancel()
+
+    async def _give_up_in_time(self) -> None:
+        await self._stop.wait()
+        await trio.sleep(limits.CONNECTIONS_END_S)
+        log.error(
+            "%d connections have not ended within %g s; the server ends without them",
+            len(self._api.clients),
+            limits.CONNECTIONS_END_S,
+        )
+        await self._runtime.stop()
+        self._stop.give_up()
 
     async def _speak(self, wire: Wire, peer: PeerInfo) -> None:
         await serve_connection(self._api, wire, peer)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -16,6 +17,7 @@ class Stop:
 
     def __init__(self) -> None:
         self._asked = trio.Event()
+        self._overdue = trio.Event()
         self._starting: trio.CancelScope | None = None
         self.reason = ""
         """Why, in words for the log and the clients."""
@@ -35,6 +37,13 @@ class Stop:
     async def wait(self) -> None:
         await self._asked.wait()
 
+    def give_up(self) -> None:
+        """The ordered end takes too long: let whoever owns the process end it."""
+        self._overdue.set()
+
+    async def wait_given_up(self) -> None:
+        await self._overdue.wait()
+
     @contextmanager
     def start(self) -> Generator[None]:
         """Start something while the block runs: a wish to end cancels it."""
@@ -52,8 +61,21 @@ async def heed_signals(stop: Stop) -> None:
     """Ask for the end at the first signal that ends programs; run until cancelled.
 
     A second one ends the process at once: what was promised is on disk, and the next start settles
-    the rest. One that the parent told us to ignore stays ignored, as with nohup.
+    the rest. So does the server itself when its ordered end takes too long. A signal that the
+    parent told us to ignore stays ignored, as with nohup.
     """
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(_end_at_last, stop)
+        await _receive_signals(stop)
+
+
+async def _end_at_last(stop: Stop) -> None:
+    await stop.wait_given_up()
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+async def _receive_signals(stop: Stop) -> None:
     wanted = [one for one in _ENDING if signal.getsignal(one) is not signal.SIG_IGN]
     if not wanted:
         return

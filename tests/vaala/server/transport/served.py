@@ -38,9 +38,7 @@ class Talk:
 
     async def ask(self, method: str, **params: Any) -> Any:
         """Return the result; raises RuntimeError for an error."""
-        self._last += 1
-        request = {"jsonrpc": "2.0", "id": self._last, "method": method, "params": params}
-        await self.socket.send_message(json.dumps(request))
+        await self.begin(method, **params)
         while True:
             message = json.loads(await self.socket.get_message())
             if message.get("id") != self._last:
@@ -49,6 +47,12 @@ class Talk:
                 raise RuntimeError(message["error"]["message"])
             else:
                 return message["result"]
+
+    async def begin(self, method: str, **params: Any) -> None:
+        """Ask without waiting for the answer."""
+        self._last += 1
+        request = {"jsonrpc": "2.0", "id": self._last, "method": method, "params": params}
+        await self.socket.send_message(json.dumps(request))
 
     async def until(self, text: str) -> None:
         """Wait for a notification that holds a text."""

@@ -15,13 +15,16 @@ from trio_websocket import ConnectionClosed
 from tests.vaala.server.transport.doors import ask_on, open_files, tasks
 from tests.vaala.server.transport.served import served, talk
 from vaala.config.errors import ConfigError
+from vaala.config.keeper import Keeper
 from vaala.dao.errors import StoreLocked
 from vaala.discovery import NoRecord, ServerRecord, bearer, place_of, read_record, write_record
+from vaala.server import limits
 from vaala.server.errors import CannotPublish, DataUnusable
 from vaala.server.serve import serve
 from vaala.server.settings import ServeSettings
 from vaala.server.stopping import Stop
 from vaala.server.transport.listening import CannotListen, listen
+from vaala_protocol.methods.catalog import ConfigListResult
 
 HANG = "steps:\n  - say: Thinking.\n    hang: true\n"
 
@@ -303,3 +306,42 @@ async def test_a_turn_is_interrupted_and_kept(tmp_path: Path) -> None:  # H9-1
         assert '"shutdown"' in shown
         status = await client.ask("runtime/status")
         assert "turnId" not in json.dumps(status["conversations"])
+
+
+async def test_a_connection_that_does_not_end_holds_up_no_turn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hangs, release = trio.Event(), trio.Event()
+
+    async def hang(keeper: Keeper) -> ConfigListResult:
+        """Like a thread that waits for a dead disk: no cancel reaches it."""
+        with trio.CancelScope(shield=True):
+            hangs.set()
+            await release.wait()
+        raise AssertionError("nobody waits for the answer")
+
+    monkeypatch.setattr(limits, "CONNECTIONS_END_S", 0.05)
+    monkeypatch.setattr(Keeper, "list", hang)
+    (tmp_path / "hang.yaml").write_bytes(HANG.encode())
+    data = tmp_path / "data"
+    async with served(data) as server, talk(server.record) as client:
+        made = await client.ask(
+            "conversation/create", directory=str(tmp_path),
+            settings={"model": f"scripted:{tmp_path / 'hang.yaml'}"},
+        )  # fmt: skip
+        await client.ask("conversation/subscribe", conversationId=made["id"])
+        await client.say(made["id"], "go")
+        await client.until('"running"')
+        await client.begin("config/list")
+        await hangs.wait()
+        server.stop.ask("the test ends")
+        try:
+            with trio.fail_after(20):
+                await server.stop.wait_given_up()
+            assert not server.ended.is_set()
+            logs = (data / "conversations" / made["id"]).rglob("*.jsonl")
+            assert any(b'"interrupted"' in log.read_bytes() for log in logs)
+        finally:
+            release.set()
+        with trio.fail_after(20):
+            await server.ended.wait()

@@ -233,3 +233,16 @@ async def test_nothing_it_writes_or_shows_has_the_token(tmp_path: Path) -> None:
     assert b"a token in a URL" in written
     assert record.token.encode() not in written
     assert stat.S_IMODE(log.stat().st_mode) == 0o600
+
+
+def test_a_process_whose_server_has_given_up_ends() -> None:
+    """A thread that hangs would keep it for ever."""
+    program = (
+        "import trio\n"
+        "from vaala.server.stopping import Stop, heed_signals\n"
+        "stop = Stop()\n"
+        "stop.give_up()\n"
+        "trio.run(heed_signals, stop)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], timeout=60, check=False)
+    assert done.returncode == -signal.SIGTERM

@@ -22,6 +22,7 @@ from vaala.config.settings import ServerSettings
 from vaala.dao.store import Store, open_store
 from vaala.dao.times import now_ms
 from vaala.discovery import ServerRecord, new_token, place_of, remove_record, write_record
+from vaala.discovery.environment import INTERPRETER_VARIABLES
 from vaala.models.secret import Secret
 from vaala.observer import Gauge
 from vaala.package import UPGRADED, Upgraded
@@ -77,10 +78,12 @@ async def serve(
         open_logs(state_directory(environ) / "vaala.log", redactor=redactor) as logs,
         stop.start(),
     ):
+        # Those of the client that started the server are nobody else's.
+        foreign = INTERPRETER_VARIABLES if settings.auto_started else ()
         async with (
             _open_data(settings.data) as store,
             open_keeper(config_directory(environ), environ, tools=builtin_tools().names) as keeper,
-            open_user_runtime(store, keeper, ModeGate(), environ) as runtime,
+            open_user_runtime(store, keeper, ModeGate(), environ, strip=foreign) as runtime,
         ):
             _heed_configuration(logs, keeper)
             logs.trace_id = runtime.definitions.observer.trace_id

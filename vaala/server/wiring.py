@@ -20,16 +20,21 @@ from vaala_executors.local import LocalExecutor
 
 @asynccontextmanager
 async def open_user_runtime(
-    store: Store, keeper: Keeper, gate: PermissionGate, environ: Mapping[str, str]
+    store: Store,
+    keeper: Keeper,
+    gate: PermissionGate,
+    environ: Mapping[str, str],
+    *,
+    strip: tuple[str, ...] = (),
 ) -> AsyncGenerator[Runtime]:
     """Open a runtime that follows the configuration; what a run that was killed has left running
-    is ended first.
+    is ended first. Commands do not inherit the variables in ``strip``, nor keys.
 
     Leaving ends everything that runs, in order; ``store`` and ``keeper`` stay open.
     """
     async with (
         open_observer(keeper.config.telemetry, environ) as observer,
-        LocalExecutor(strip=lambda: secret_variables(keeper.config)) as executor,
+        LocalExecutor(strip=lambda: (*strip, *secret_variables(keeper.config))) as executor,
         open_runtime(
             storage=store,
             models=keeper.model_set,

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
+
+Way: TypeAlias = tuple[str | int, ...]
 
 MARK = "***"
 _LOOKS_SECRET = re.compile(
@@ -42,6 +44,22 @@ def conceal(file: str, way: Sequence[str | int], value: Any) -> Any:
     if is_secret(file, way):
         return MARK
     return _PASSWORD_IN_URL.sub(MARK, value) if isinstance(value, str) else value
+
+
+def marked(file: str, way: Way, value: Any) -> Way | None:
+    """Return where `MARK` stands for a secret in a value that is to be set at ``way``; None:
+    nowhere. Whoever has read a value does not know its secrets, and would destroy them."""
+    if isinstance(value, Mapping):
+        entries = cast("Mapping[str, Any]", value).items()
+    elif isinstance(value, list | tuple):
+        entries = list(enumerate(cast("list[Any]", value)))
+    else:
+        is_mark = isinstance(value, str) and (
+            (value == MARK and is_secret(file, way)) or MARK in _PASSWORD_IN_URL.findall(value)
+        )
+        return way if is_mark else None
+    found = (marked(file, (*way, step), one) for step, one in entries)
+    return next((one for one in found if one is not None), None)
 
 
 def holds_secret(file: str, values: Any) -> bool:

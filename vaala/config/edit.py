@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from vaala.config.concealed import holds_secret
+from vaala.config.concealed import MARK, holds_secret, marked
 from vaala.config.config import Config
 from vaala.config.document import parse_document, read_file
 from vaala.config.errors import ConfigError, Problem
@@ -47,6 +47,12 @@ class Editor(Struct, frozen=True):
         change would make, or that were there; `BadRequest` for a value that cannot stand there.
         """
         file = self.file(name)
+        if (place := marked(file.name, way, value)) is not None:
+            raise BadRequest(
+                f"{file.name}: {'.'.join(map(str, place))}: {MARK} stands for a secret that is not "
+                "shown; set what is beside it alone, or the secret itself",
+                field="value",
+            )
         with locked(self.directory):
             for _ in range(EDIT_ATTEMPTS_MAX):
                 before = read_file(file)

@@ -6,12 +6,10 @@ from collections.abc import Iterator, Mapping
 
 from vaala.config.config import Config
 from vaala.models.base import Models
-from vaala.models.choose import default_model, provider_of_environ, with_key
+from vaala.models.choose import PROVIDERS, default_model, provider_of_environ, with_key
 from vaala.models.provider import Provider
 from vaala_protocol.errors import BadRequest
 from vaala_protocol.methods.catalog import ModelInfo, ModelListResult
-
-_OF_ENVIRON = ("openai", "openrouter")
 
 
 async def list_models(
@@ -60,7 +58,7 @@ def _of_variables(
 ) -> Iterator[ModelInfo]:
     """Yield what keys that are set stand for, where the configuration does not say else."""
     configured = {provider.name for provider in config.providers}
-    for name in _OF_ENVIRON:
+    for name in PROVIDERS:
         if name in configured:
             continue
         try:
@@ -76,7 +74,7 @@ def _of_variable(name: str, variables: Mapping[str, str], where: str) -> ModelIn
     provider = provider_of_environ(name, variables)
     if provider is None:
         return None
-    variable = provider.key_from if provider.key else "OPENAI_BASE_URL"
+    variable = provider.key_from if provider.key else provider.url_from
     source = f"the variable {variable}{where}"
     model = default_model(provider)
     if model is None:

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, RootModel, StringConstraints
 from vaala.agent.definition import Budgets
 from vaala.config.settings import ServerSettings
 from vaala.models.base import Deadlines
+from vaala.models.provider import Api
 from vaala.telemetry.settings import LogSettings, TelemetrySettings
 
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
@@ -42,8 +43,9 @@ class DeadlinesSection(Section):
 class ProviderSection(Section):
     base_url: Url
     """What the paths of the API are appended to."""
-    api: Literal["chat"] = "chat"
-    """The wire format: OpenAI-compatible chat completions."""
+    api: Api = "chat"
+    """The wire format: OpenAI-compatible chat completions, Anthropic Messages ("anthropic"),
+    OpenAI Responses ("responses") or Gemini generateContent ("gemini")."""
     api_key: Text | None = None
     """The key itself; better to name a variable or a secret."""
     api_key_env: Text | None = None

@@ -10,34 +10,57 @@ from msgspec.structs import replace
 
 from vaala.discovery.environment import KEY_ORDER, KEY_VARIABLES
 from vaala.models.listing import LocalServer
-from vaala.models.provider import Provider
+from vaala.models.provider import Api, Provider
 from vaala.models.secret import Secret
 from vaala_protocol.errors import BadRequest
 
 __all__ = [
     "KEY_VARIABLES",
-    "NOT_SPOKEN",
+    "PROVIDERS",
     "Found",
     "default_model",
     "find_by_key",
-    "not_spoken",
+    "key_needed",
     "nothing_found",
     "provider_of_environ",
     "with_key",
 ]
 
-OPENAI_URL = "https://api.openai.com/v1"
-OPENROUTER_URL = "https://openrouter.ai/api/v1"
-OPENAI_DEFAULT = "gpt-5.2"
-OPENROUTER_DEFAULT = "anthropic/claude-sonnet-4.5"
-"""Both in the models.dev catalogue (1.0.398) as able to call tools; the newest that also do so
-without an account of a higher tier."""
 
-NOT_SPOKEN: Mapping[str, tuple[str, ...]] = {
-    "anthropic": ("ANTHROPIC_API_KEY",),
-    "gemini": ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+class Known(Struct, frozen=True):
+    """A provider that the environment can have a key of."""
+
+    url: str
+    api: Api
+    keys: tuple[str, ...]
+    """Variables of its key; the first that is set counts."""
+    model: str
+    """The default: in the models.dev catalogue (1.0.398) as able to call tools; the newest that
+    also does so without an account of a higher tier, and is no preview."""
+    url_variable: str = ""
+
+
+PROVIDERS: Mapping[str, Known] = {
+    "anthropic": Known(
+        "https://api.anthropic.com/v1", "anthropic", ("ANTHROPIC_API_KEY",), "claude-sonnet-4-6"
+    ),
+    "openai": Known(
+        "https://api.openai.com/v1", "chat", ("OPENAI_API_KEY",), "gpt-5.2", "OPENAI_BASE_URL"
+    ),
+    "gemini": Known(
+        "https://generativelanguage.googleapis.com/v1beta",
+        "gemini",
+        ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+        "gemini-3.5-flash",
+    ),
+    "openrouter": Known(
+        "https://openrouter.ai/api/v1",
+        "chat",
+        ("OPENROUTER_API_KEY",),
+        "anthropic/claude-sonnet-4.5",
+    ),
 }
-"""Providers whose own API is not spoken yet, with the variables of their keys."""
+"""By the name that a user writes."""
 
 
 class Found(Struct, frozen=True):
@@ -49,30 +72,28 @@ class Found(Struct, frozen=True):
 
 
 def provider_of_environ(name: str, environ: Mapping[str, str]) -> Provider | None:
-    """Return ``openai`` or ``openrouter`` as the environment has them; None: it does not.
+    """Return one of `PROVIDERS` as the environment has it; None: it does not.
 
     Raises `BadRequest` for a base URL that is none.
     """
-    if name == "openrouter":
-        variable = "OPENROUTER_API_KEY"
-        key = _value(environ, variable)
-        return Provider(name, OPENROUTER_URL, key=Secret(key), key_from=variable) if key else None
-    if name != "openai":
+    known = PROVIDERS.get(name)
+    if known is None:
         return None
-    key = _value(environ, "OPENAI_API_KEY")
-    url = _value(environ, "OPENAI_BASE_URL")
-    if not key and not url:
+    variable = next((key for key in known.keys if _value(environ, key)), None)
+    url = _value(environ, known.url_variable)
+    if variable is None and not url:
         return None
     if url and not re.match(r"https?://[^\s/]", url):
         raise BadRequest(
-            f"OPENAI_BASE_URL is {url!r}; expected a URL that begins with http:// or https://"
+            f"{known.url_variable} is {url!r}; expected a URL that begins with http:// or https://"
         )
     return Provider(
         name,
-        url or OPENAI_URL,
-        key=Secret(key) if key else None,
-        url_from="OPENAI_BASE_URL" if url else "",
-        key_from="OPENAI_API_KEY",
+        url or known.url,
+        api=known.api,
+        key=Secret(_value(environ, variable)) if variable else None,
+        url_from=known.url_variable if url else "",
+        key_from=variable or known.keys[0],
     )
 
 
@@ -89,44 +110,36 @@ def default_model(provider: Provider) -> str | None:
     """Return the model of a provider when none is named; None: its server has to be asked."""
     if provider.models:
         return provider.models[0]
-    if provider.base_url.rstrip("/") == OPENAI_URL:
-        return OPENAI_DEFAULT
-    return OPENROUTER_DEFAULT if provider.base_url.rstrip("/") == OPENROUTER_URL else None
+    url = provider.base_url.rstrip("/")
+    return next((known.model for known in PROVIDERS.values() if known.url == url), None)
 
 
-def find_by_key(environ: Mapping[str, str]) -> tuple[Found | None, list[str]]:
-    """Return what the first key gives, and a note for each key passed over before it."""
-    notes: list[str] = []
+def find_by_key(environ: Mapping[str, str]) -> Found | None:
+    """Return what the first key gives."""
     for variable in KEY_ORDER:
         if not _value(environ, variable):
             continue
-        passed = next((name for name, keys in NOT_SPOKEN.items() if variable in keys), None)
-        if passed is not None:
-            notes.append(f"{variable} is set, but {not_spoken(passed)}")
-            continue
-        name = "openrouter" if variable.startswith("OPENROUTER") else "openai"
-        provider = provider_of_environ(name, environ)
-        if provider is not None:
-            return Found(provider, default_model(provider), f"{variable} is set"), notes
-    return None, notes
+        for name, known in PROVIDERS.items():
+            if variable not in (*known.keys, known.url_variable):
+                continue
+            provider = provider_of_environ(name, environ)
+            if provider is not None:
+                return Found(provider, default_model(provider), f"{variable} is set")
+    return None
 
 
-def not_spoken(provider: str) -> str:
-    """Say that a provider's API is not spoken, and the way round it."""
-    return (
-        f"the API of {provider} itself is not spoken yet; its models can be reached through"
-        " OpenRouter (OPENROUTER_API_KEY)"
-    )
+def key_needed(name: str) -> str:
+    """Say that one of `PROVIDERS` has no key, and the way out."""
+    return f"the provider {name} needs a key: set {PROVIDERS[name].keys[0]}"
 
 
-def nothing_found(servers: Sequence[LocalServer], notes: Sequence[str]) -> str:
+def nothing_found(servers: Sequence[LocalServer]) -> str:
     """Say what was looked for, and three ways out."""
     ports = ", ".join(f"{server.port} ({server.title})" for server in servers)
     lines = [
         "there is no model to run. Looked for: a default in the configuration; the variables"
         f" {', '.join(KEY_ORDER)}; a model server on the ports {ports} of this machine.",
-        *(f"Note: {note}." for note in notes),
-        "Ways out: set a key, such as OPENAI_API_KEY or OPENROUTER_API_KEY; or start a local"
+        "Ways out: set a key, such as ANTHROPIC_API_KEY or OPENAI_API_KEY; or start a local"
         " server that has a model, such as Ollama; or use --model scripted, which needs neither.",
     ]
     return "\n".join(lines)

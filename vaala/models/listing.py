@@ -9,6 +9,7 @@ import trio
 from msgspec import Struct
 from msgspec.structs import replace
 
+from vaala.models.auth import auth_headers
 from vaala.models.base import Deadlines, ModelFailure
 from vaala.models.failures import Origin, failure_of_kind, failure_of_status
 from vaala.models.http import Call, Http
@@ -31,6 +32,10 @@ class LocalServer(Struct, frozen=True):
         return Provider(self.name, f"http://127.0.0.1:{self.port}/v1", deadlines=patient)
 
 
+_PAGE = {"anthropic": "?limit=1000", "gemini": "?pageSize=1000"}
+"""The most that a page of their lists may have, more than they have models; the others have no
+pages (platform.claude.com/docs/en/api/models-list, ai.google.dev/api/models)."""
+
 LOCAL_SERVERS = (
     LocalServer("ollama", 11434, "Ollama"),
     LocalServer("llamacpp", 8080, "llama.cpp"),
@@ -44,12 +49,10 @@ async def list_models(http: Http, provider: Provider) -> list[str]:
     Raises `ModelFailure`; takes at most `LIST_S` after the connection.
     """
     origin = Origin(provider.name, provider.secrets, provider.url_from, provider.key_from)
-    headers = {name: value.reveal() for name, value in provider.headers.items()}
-    if provider.key is not None:
-        headers["authorization"] = f"Bearer {provider.key.reveal()}"
     deadlines = replace(provider.deadlines, first_byte_s=LIST_S, silence_s=LIST_S)
     url = f"{provider.base_url.rstrip('/')}/models"
-    async with http.exchange(Call(url, headers, None, deadlines, origin)) as answer:
+    call = Call(url + _PAGE.get(provider.api, ""), auth_headers(provider), None, deadlines, origin)
+    async with http.exchange(call) as answer:
         body = await answer.read_all(ANSWER_BYTES_MAX)
     if answer.status != 200:
         raise failure_of_status(origin, answer.status, answer.headers, body)
@@ -80,14 +83,43 @@ async def probe(http: Http, servers: Sequence[LocalServer]) -> tuple[LocalServer
     return next(((server, found[server]) for server in servers if server in found), None)
 
 
+async def with_models_meant(
+    http: Http, provider: Provider, failure: ModelFailure, model: str
+) -> ModelFailure:
+    """Add to a failure what was perhaps meant, when its server does not know ``model``, but lists
+    others. Takes at most `LIST_S` after the connection."""
+    try:
+        known = await list_models(http, provider)
+    except ModelFailure:
+        return failure
+    if model in known:
+        return failure
+    import difflib  # only where a model is unknown
+
+    close = difflib.get_close_matches(model, known, n=3, cutoff=0.5) or known[:3]
+    meant = ", ".join(f"{provider.name}/{name}" for name in close)
+    text = f"{failure.message}; did you mean {meant}?"
+    return ModelFailure(failure.kind, text, status=failure.status)
+
+
 def _names(body: bytes) -> list[str]:
     try:
         document = decode(body)
     except Malformed:
         return []
-    entries: Any = document.get("data") if isinstance(document, dict) else document
+    entries: Any = document
+    if isinstance(document, dict):
+        entries = document.get("data", document.get("models"))
     if not isinstance(entries, list):
         return []
-    names = [entry.get("id") for entry in entries if isinstance(entry, dict)]
+    names = [_name(entry) for entry in entries if isinstance(entry, dict)]
     # Servers list their embedding models too, and those cannot talk.
-    return [name for name in names if isinstance(name, str) and name and "embed" not in name]
+    return [name for name in names if name and "embed" not in name]
+
+
+def _name(entry: dict[str, Any]) -> str:
+    """Return the name of a model that can answer, "" for any other. Google says what it can do."""
+    name = entry.get("id", entry.get("name"))
+    methods = entry.get("supportedGenerationMethods")
+    can_answer = not isinstance(methods, list) or "generateContent" in methods
+    return name.removeprefix("models/") if isinstance(name, str) and can_answer else ""

@@ -10,8 +10,9 @@ from msgspec import Struct, field
 from vaala.models.base import Deadlines
 from vaala.models.secret import Secret
 
-Api: TypeAlias = Literal["chat", "anthropic", "gemini"]
-"""The wire format. Only ``chat``, OpenAI-compatible chat completions, is spoken yet."""
+Api: TypeAlias = Literal["chat", "anthropic", "responses", "gemini"]
+"""The wire format: OpenAI-compatible chat completions, Anthropic Messages, OpenAI Responses,
+Gemini generateContent."""
 
 
 class Provider(Struct, frozen=True):

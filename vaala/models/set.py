@@ -14,16 +14,17 @@ from msgspec.structs import replace
 
 from vaala.models.base import Model, ModelFailure, Models
 from vaala.models.choose import (
-    NOT_SPOKEN,
+    PROVIDERS,
     Found,
     default_model,
     find_by_key,
-    not_spoken,
+    key_needed,
     nothing_found,
     provider_of_environ,
     with_key,
 )
-from vaala.models.http import BEHIND_THE_SEAM, Http, open_http
+from vaala.models.client import Client, client_for
+from vaala.models.http import Http, open_http
 from vaala.models.limits import CHOICE_KEPT_S, CLIENTS_MAX
 from vaala.models.listing import LOCAL_SERVERS, LocalServer, list_models, probe
 from vaala.models.provider import Provider
@@ -31,7 +32,6 @@ from vaala.models.secret import Secret
 from vaala_protocol.errors import BadRequest, ModelUnreachable
 
 if TYPE_CHECKING:
-    from vaala.models.chat.model import ChatClient
     from vaala.models.scripted.files import Scripts
     from vaala.models.scripted.model import ScriptedModel
 
@@ -112,7 +112,7 @@ class ModelSet(Models):
         self._sources = sources
         self._http = http
         self._configured = {provider.name: provider for provider in sources.providers}
-        self._clients: dict[tuple[str, str, Secret | None], ChatClient] = {}
+        self._clients: dict[tuple[str, str, Secret | None], Client] = {}
         """By name, URL and key of the provider; the one that was used last stands last."""
         self._demo: ScriptedModel | None = None
         self._scripts: Scripts | None = None
@@ -192,10 +192,8 @@ class ModelSet(Models):
         provider = provider or provider_of_environ(name, self._sources.environ)
         if provider is not None:
             return provider
-        if name in ("openai", "openrouter"):
-            raise BadRequest(f"the provider {name} needs a key: set {name.upper()}_API_KEY")
-        if name in NOT_SPOKEN:
-            raise BadRequest(not_spoken(name))
+        if name in PROVIDERS:
+            raise BadRequest(key_needed(name))
         local = next((one for one in self._sources.local_servers if one.name == name), None)
         return None if local is None else local.provider
 
@@ -222,23 +220,20 @@ class ModelSet(Models):
                 f"{provider.name} has no model {model!r} in the configuration;"
                 f" {_close(name, offered)}"
             )
-        self._http.package.check("vaala.models.chat.model", *BEHIND_THE_SEAM)
-        from vaala.models.chat.model import ChatClient, ChatModel
-
         named = (provider.name, provider.base_url, provider.key)
         client = self._clients.pop(named, None)
         if client is None or client.provider != provider:
-            client = ChatClient(provider, self._http)
+            client = client_for(provider, self._http)
         self._clients[named] = client
         if len(self._clients) > CLIENTS_MAX:
             del self._clients[next(iter(self._clients))]
-        return ChatModel(client, model)
+        return client.model(model)
 
     def _unknown(self, name: str) -> str:
         known = [*self._sources.models, _SCRIPTED]
         for provider in self._configured.values():
             known += [f"{provider.name}/{model}" for model in provider.models] or [provider.name]
-        known += ["openai", "openrouter", *(one.name for one in self._sources.local_servers)]
+        known += [*PROVIDERS, *(one.name for one in self._sources.local_servers)]
         return f"no model is called {name!r}; write PROVIDER/MODEL; {_close(name, known)}"
 
     async def _default(self, keys: _Keys) -> tuple[Model, str]:
@@ -282,19 +277,14 @@ class ModelSet(Models):
             if (provider := self._usable(configured, keys)) is not None:
                 why = "the first provider of the configuration"
                 return Found(provider, default_model(provider), why)
-        found, notes = find_by_key(keys)
-        if found is not None:
-            found = replace(found, why=f"{found.why} at the client")
-        else:
-            found, more = find_by_key(self._sources.environ)
-            notes += [note for note in more if note not in notes]
-        if found is None:
-            server, model = await self._local_server(notes)
-            why = f"{server.title} runs here on port {server.port}"
-            found = Found(server.provider, model, why)
-        return replace(found, why=f"{found.why} ({'; '.join(notes)})") if notes else found
+        if (found := find_by_key(keys)) is not None:
+            return replace(found, why=f"{found.why} at the client")
+        if (found := find_by_key(self._sources.environ)) is not None:
+            return found
+        server, model = await self._local_server()
+        return Found(server.provider, model, f"{server.title} runs here on port {server.port}")
 
-    async def _local_server(self, notes: Sequence[str]) -> tuple[LocalServer, str]:
+    async def _local_server(self) -> tuple[LocalServer, str]:
         """Return a model server of this machine and a model of it, or raise `BadRequest`.
 
         What was found counts for `CHOICE_KEPT_S`. One looks, all wait.
@@ -304,7 +294,7 @@ class ModelSet(Models):
                 self._local = await probe(self._http, self._sources.local_servers)
                 self._local_until = trio.current_time() + CHOICE_KEPT_S
             if self._local is None:
-                raise BadRequest(nothing_found(self._sources.local_servers, notes))
+                raise BadRequest(nothing_found(self._sources.local_servers))
             return self._local
 
 

@@ -24,6 +24,7 @@ from vaala.models.chat.calls import CallAssembler, TooManyCalls
 from vaala.models.chat.finish import failure_kind, read_finish
 from vaala.models.chat.text import TextChannel
 from vaala.models.chat.usage import read_usage
+from vaala.models.events import Decoder
 from vaala.models.failures import Origin, failure_in_stream, failure_of_kind
 from vaala.models.limits import ANSWER_BYTES_MAX
 from vaala.models.sse import EventTooLarge, SseDecoder, SseEvent
@@ -34,12 +35,8 @@ _DONE = b"[DONE]"
 _SPACE = b" \t\r\n\xef\xbb\xbf"
 
 
-class ChatDecoder:
-    """Takes the body of an answer in pieces of any size.
-
-    `feed` gives events until `ended`; `end` is called when the body ends and gives the rest. Both
-    raise `ModelFailure`, once, after the events before the fault were given.
-    """
+class ChatDecoder(Decoder):
+    """See `Decoder`."""
 
     def __init__(self, origin: Origin, tool_names: frozenset[str] = frozenset()) -> None:
         self._origin = origin
@@ -54,17 +51,13 @@ class ChatDecoder:
         self._said = False
         self._refused = False
         self._events_seen = 0
-        self.ended = False
-        """The terminal event was given; more bytes would say nothing."""
 
     @property
     def finished(self) -> bool:
-        """The server said how the answer finished; only usage and the end may still come."""
         return self._finish is not None
 
     @property
     def events_seen(self) -> int:
-        """Events of the stream so far; keep-alives are none."""
         return self._events_seen
 
     def feed(self, piece: bytes) -> Iterator[ModelEvent]:

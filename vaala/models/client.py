@@ -1,0 +1,67 @@
+"""`Client`: a provider of models as one wire format speaks to it, and the models it gives."""
+
+from __future__ import annotations
+
+import importlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import cast
+
+from vaala.models.base import Deadlines, Model
+from vaala.models.failures import Origin
+from vaala.models.http import BEHIND_THE_SEAM, Http
+from vaala.models.provider import Provider
+
+
+class Client(ABC):
+    """What all models of one provider share: its connections and what was learned of it."""
+
+    def __init__(self, provider: Provider, http: Http) -> None:
+        self.provider = provider
+        self.http = http
+        self.origin = Origin(provider.name, provider.secrets, provider.url_from, provider.key_from)
+
+    @abstractmethod
+    def model(self, name: str) -> Model:
+        """Return the model that the provider calls ``name``; nobody is asked whether it exists."""
+
+
+class ClientModel(Model):
+    """A model of a `Client`; what is the same for every wire format."""
+
+    def __init__(self, client: Client, model: str) -> None:
+        self._provider = client.provider
+        self._model = model
+        """Its name at the provider."""
+
+    @property
+    def name(self) -> str:
+        return f"{self._provider.name}/{self._model}"
+
+    @property
+    def provider(self) -> str:
+        return self._provider.name
+
+    @property
+    def api(self) -> str:
+        return self._provider.api
+
+    @property
+    def window_tokens(self) -> int | None:
+        return self._provider.windows.get(self._model)
+
+    @property
+    def deadlines(self) -> Deadlines:
+        return self._provider.deadlines
+
+
+def client_for(provider: Provider, http: Http) -> Client:
+    """Return a client that speaks the provider's wire format; its modules are imported here.
+
+    A wire format is a folder beside this file; its ``model`` has ``make_client(provider, http)``.
+    Raises `Upgraded` when it would come from another version of vaala.
+    """
+    module = f"vaala.models.{provider.api}.model"
+    http.package.check(module, *BEHIND_THE_SEAM)
+    make = cast("Callable[[Provider, Http], Client]", importlib.import_module(module).make_client)
+    return make(provider, http)

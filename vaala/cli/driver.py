@@ -59,6 +59,11 @@ class Driver(Struct, frozen=True):
             nursery.cancel_scope.cancel()
         return code
 
+    def show(self, update: Update) -> None:
+        """Take an update in and show it."""
+        self.progress.update(update)
+        self.view.update(update)
+
     async def interrupt_turn(self) -> bool:
         """Interrupt the running turn, without waiting for its end; False when none runs."""
         turn_id = self.progress.running
@@ -99,5 +104,4 @@ class Driver(Struct, frozen=True):
     async def _watch(self, updates: AsyncIterable[Update]) -> None:
         async for update in updates:
             await self.output.wait_room()
-            self.progress.update(update)
-            self.view.update(update)
+            self.show(update)

@@ -139,6 +139,8 @@ async def _attach(arguments: Namespace) -> int:
             conversation = client.conversation(await find_id(client, arguments.id))
             async with conversation.subscribe() as updates:
                 attached = await _attached(conversation, terminal)
+                # Whether a turn runs has to be known before the first prompt.
+                attached.show(await updates.__anext__())
                 with interrupts.watching(attached):
                     talk = partial(_talk, attached, terminal, interrupts)
                     await attached.during(talk, updates)

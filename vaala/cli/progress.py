@@ -96,10 +96,12 @@ class Progress:
         await self._changed.wait()
 
     def _snapshot(self, session: SessionSnapshot) -> None:
-        for item in session.items:
-            self._item(item)
         if session.info.id == self._root_id and session.turn is not None:
             self._take_turn(session.turn)
+        current = None if session.turn is None else session.turn.id
+        for item in session.items:
+            if not isinstance(item, ToolCall) or item.turn_id == current:
+                self._item(item)
 
     def _take_turn(self, turn: TurnInfo) -> None:
         if self.turn is None or self.turn.id != turn.id:

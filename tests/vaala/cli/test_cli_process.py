@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import os
-import pty
 import select
 import signal
 import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-Script = Callable[[str], str]
-PROGRAM = [sys.executable, "-m", "vaala"]
-PATIENCE_S = 30.0
+from tests.vaala.cli.processes import (
+    PATIENCE_S,
+    PROGRAM,
+    is_alive,
+    on_terminal,
+    read_rest,
+    read_until,
+    started,
+    wait_for,
+)
 
+Script = Callable[[str], str]
 EDIT = """
   - call: {tool: write_file, arguments: {path: new.txt, content: made}, as: edit}
   - say: "{{ results.edit | first_line }}"
@@ -30,46 +34,10 @@ ASK = """
 HANG = "  - say: Thinking.\n    hang: true\n"
 
 
-@contextmanager
-def _started(*words: str, **options: object) -> Iterator[subprocess.Popen[bytes]]:
-    process = subprocess.Popen(
-        [*PROGRAM, *words],
-        **{"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        | options,  # type: ignore[call-overload] # the options of Popen
-    )
-    try:
-        yield process
-    finally:
-        if process.poll() is None:
-            process.kill()
-        process.communicate()
-
-
-def _read_until(descriptor: int, wanted: bytes) -> bytes:
-    """Read until ``wanted`` has come; fails when it does not, or the other end closes."""
-    seen = b""
-    until = time.monotonic() + PATIENCE_S
-    while wanted not in seen:
-        ready, _, _ = select.select([descriptor], [], [], max(0.0, until - time.monotonic()))
-        data = os.read(descriptor, 4096) if ready else b""
-        assert data, f"{wanted!r} did not come, but {seen!r}"
-        seen += data
-    return seen
-
-
-def _read_rest(descriptor: int) -> bytes:
-    """Read what comes until the other end of a terminal closes."""
-    seen = b""
-    with suppress(OSError):  # EIO is how a terminal tells its end on Linux
-        while data := os.read(descriptor, 4096):
-            seen += data
-    return seen
-
-
 def test_ctrl_c_interrupts_the_turn_and_keeps_what_was_said(script: Script) -> None:
-    with _started("run", "--in-process", "--model", script(HANG), "go") as process:
+    with started("run", "--in-process", "--model", script(HANG), "go") as process:
         assert process.stdout is not None
-        _read_until(process.stdout.fileno(), b"Thinking.")
+        read_until(process.stdout.fileno(), b"Thinking.")
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130
@@ -87,21 +55,21 @@ def test_a_second_ctrl_c_quits_and_ends_what_the_agent_runs(script: Script) -> N
     """The command ignores TERM, so that the first Ctrl-C has not ended before the second."""
     command = "trap '' TERM; echo $$ > pid; while :; do sleep 1; done"
     model = script(f'  - call: {{tool: exec_command, arguments: {{command: "{command}"}}}}\n')
-    with _started("run", "--in-process", "--model", model, "--mode", "full", "go") as process:
+    with started("run", "--in-process", "--model", model, "--mode", "full", "go") as process:
         assert process.stderr is not None
-        _wait_for(Path("pid"))
+        wait_for(Path("pid"))
         process.send_signal(signal.SIGINT)
-        _read_until(process.stderr.fileno(), b"interrupting")
+        read_until(process.stderr.fileno(), b"interrupting")
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130
-    assert not _is_alive(int(Path("pid").read_text()))
+    assert not is_alive(int(Path("pid").read_text()))
 
 
 def test_term_ends_the_run_in_order(script: Script) -> None:
-    with _started("run", "--in-process", "--model", script(HANG), "go") as process:
+    with started("run", "--in-process", "--model", script(HANG), "go") as process:
         assert process.stdout is not None
-        _read_until(process.stdout.fileno(), b"Thinking.")
+        read_until(process.stdout.fileno(), b"Thinking.")
         process.send_signal(signal.SIGTERM)
         _, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 128 + signal.SIGTERM
@@ -112,9 +80,9 @@ def test_a_reader_that_goes_away_ends_the_run_quietly(script: Script) -> None:  
     steps = "  - repeat: 500\n    steps:\n      - {say: line, call: " + (
         "{tool: list_dir, arguments: {path: .}}}\n"
     )
-    with _started("run", "--in-process", "--model", script(steps), "go") as process:
+    with started("run", "--in-process", "--model", script(steps), "go") as process:
         assert process.stdout is not None
-        _read_until(process.stdout.fileno(), b"line")
+        read_until(process.stdout.fileno(), b"line")
         process.stdout.close()
         assert process.stderr is not None
         err = process.stderr.read()
@@ -176,9 +144,9 @@ def test_closed_descriptors_are_no_trouble(script: Script, closed: list[int]) ->
 
 
 def test_a_second_run_on_the_same_data_names_the_holder(script: Script) -> None:
-    with _started("run", "--in-process", "--model", script(HANG), "go") as process:
+    with started("run", "--in-process", "--model", script(HANG), "go") as process:
         assert process.stdout is not None
-        _read_until(process.stdout.fileno(), b"Thinking.")
+        read_until(process.stdout.fileno(), b"Thinking.")
         second = subprocess.run(
             [*PROGRAM, "run", "--in-process", "--model", "scripted", "hi"],
             capture_output=True, check=False,
@@ -191,21 +159,6 @@ def test_a_second_run_on_the_same_data_names_the_holder(script: Script) -> None:
             [*PROGRAM, "list"], capture_output=True, check=False, stdin=subprocess.DEVNULL
         )
         assert (listed.returncode, b"go" in listed.stdout) == (0, True)
-
-
-@contextmanager
-def _on_terminal(*words: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
-    """Run with a terminal of its own, the controlling one; yield what the person holds."""
-    master, slave = pty.openpty()
-    try:
-        with _started(
-            *words, stdin=slave, stdout=slave, stderr=slave, start_new_session=True,
-            preexec_fn=lambda: os.close(os.open(os.ttyname(slave), os.O_RDWR)),
-        ) as process:  # fmt: skip
-            os.close(slave)
-            yield process, master
-    finally:
-        os.close(master)
 
 
 @pytest.mark.parametrize(
@@ -224,16 +177,16 @@ def _on_terminal(*words: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
 def test_a_person_is_asked_on_the_terminal(
     script: Script, typed: bytes, answer: bytes, made: bool
 ) -> None:
-    with _on_terminal("run", "--model", script(EDIT), "write it") as (process, master):
-        asked = _read_until(master, b"/n] ")
+    with on_terminal("run", "--model", script(EDIT), "write it") as (process, master):
+        asked = read_until(master, b"/n] ")
         assert b"? Create new.txt\r\n    @@ -0,0 +1,1 @@\r\n    +made\r\n" in asked
         assert b"Allow every write_file of new.txt, in this conversation" in asked
         for line in typed.splitlines(keepends=True):
             os.write(master, line)
             if line == b"what\n":
-                helped = _read_until(master, b"/n] ")
+                helped = read_until(master, b"/n] ")
                 assert b"Type one of y (Allow once), a (Allow every" in helped
-        shown = _read_rest(master)
+        shown = read_rest(master)
         process.wait(PATIENCE_S)
     assert process.returncode == 0
     assert answer in shown
@@ -247,11 +200,11 @@ def test_a_person_is_asked_on_the_terminal(
 def test_a_question_is_put_to_the_person_on_the_terminal(
     script: Script, typed: bytes, answer: bytes
 ) -> None:
-    with _on_terminal("run", "--model", script(ASK), "paint it") as (process, master):
-        asked = _read_until(master, b"no answer] ")
+    with on_terminal("run", "--model", script(ASK), "paint it") as (process, master):
+        asked = read_until(master, b"no answer] ")
         assert b"? Which colour?\r\n  1  red\r\n  2  green\r\n" in asked
         os.write(master, typed)
-        shown = _read_rest(master)
+        shown = read_rest(master)
         process.wait(PATIENCE_S)
     assert process.returncode == 0
     assert answer in shown.removeprefix(typed)
@@ -268,8 +221,8 @@ def test_nothing_is_shown_while_a_question_waits_and_questions_come_in_turn(
       - {tool: list_dir, arguments: {path: .}}
   - say: "done"
 """)
-    with _on_terminal("run", "--model", model, "write it") as (process, master):
-        first = _read_until(master, b"/n] ")
+    with on_terminal("run", "--model", model, "write it") as (process, master):
+        first = read_until(master, b"/n] ")
         assert b"Two files.\r\n" in first
         assert first.count(b"? Create") == 1
         assert b"\n? Create one.txt" in first
@@ -277,20 +230,20 @@ def test_nothing_is_shown_while_a_question_waits_and_questions_come_in_turn(
         ready, _, _ = select.select([master], [], [], 0.3)
         assert not ready, os.read(master, 4096)
         os.write(master, b"y\n")
-        second = _read_until(master, b"/n] ")
+        second = read_until(master, b"/n] ")
         assert b"\n? Create two.txt" in second
         os.write(master, b"y\n")
-        shown = _read_rest(master)
+        shown = read_rest(master)
         process.wait(PATIENCE_S)
     assert process.returncode == 0
     assert shown.endswith(b"done\r\n")
 
 
 def test_ctrl_c_on_the_terminal_while_a_question_waits(script: Script) -> None:
-    with _on_terminal("run", "--model", script(EDIT), "write it") as (process, master):
-        _read_until(master, b"/n] ")
+    with on_terminal("run", "--model", script(EDIT), "write it") as (process, master):
+        read_until(master, b"/n] ")
         os.write(master, b"\x03")
-        _read_rest(master)
+        read_rest(master)
         process.wait(PATIENCE_S)
     assert process.returncode == 130
     assert not Path("new.txt").exists()
@@ -298,24 +251,9 @@ def test_ctrl_c_on_the_terminal_while_a_question_waits(script: Script) -> None:
 
 def test_what_the_model_says_cannot_steer_the_terminal(script: Script) -> None:  # D5-2
     model = script('  - say: "\\x1b]0;pwn\\x07\\x1b[2Jhi"\n')
-    with _on_terminal("run", "--model", model, "go") as (process, master):
-        shown = _read_rest(master)
+    with on_terminal("run", "--model", model, "go") as (process, master):
+        shown = read_rest(master)
         process.wait(PATIENCE_S)
     assert b"\x1b]" not in shown
     assert b"\x1b[2J" not in shown
     assert b"hi" in shown
-
-
-def _wait_for(path: Path) -> None:
-    until = time.monotonic() + PATIENCE_S
-    while not (path.exists() and path.read_text().strip()):
-        assert time.monotonic() < until, f"{path} was not made"
-        select.select([], [], [], 0.01)
-
-
-def _is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True

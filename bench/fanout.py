@@ -26,13 +26,12 @@ from typing import Any
 
 import h11
 import trio
-from trio_websocket import ConnectionClosed, connect_websocket_url
 
 from vaala.discovery import AUTHORIZATION_HEADER, WEBSOCKET_PATH, Ready, bearer, parse_report
 from vaala_protocol.ids import new_id
 from vaala_protocol.methods.runtime import PROTOCOL_VERSION
 
-STAMP = re.compile(r"(\d{10,})ns")
+STAMP = re.compile(rb"(\d{10,})ns")
 TICK = os.sysconf("SC_CLK_TCK")
 
 
@@ -95,42 +94,79 @@ async def model(given: argparse.Namespace) -> None:
 
 
 class Peer:
-    """A bare client: the bench measures the server, not the client library."""
+    """A bare client that reads frames itself: the bench measures the server, and a thousand clients
+    share the machine with it."""
 
-    def __init__(self, socket: Any) -> None:
-        self._socket = socket
+    def __init__(self, stream: trio.SocketStream) -> None:
+        self._stream = stream
+        self._data = bytearray()
         self._number = 0
+
+    async def open(self, given: argparse.Namespace) -> None:
+        await self._stream.send_all(
+            f"GET {WEBSOCKET_PATH} HTTP/1.1\r\nHost: 127.0.0.1:{given.port}\r\n"
+            f"{AUTHORIZATION_HEADER}: {bearer(given.token)}\r\nUpgrade: websocket\r\n"
+            "Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+            "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n".encode()
+        )
+        while (end := self._data.find(b"\r\n\r\n")) < 0:
+            await self._read()
+        assert self._data.startswith(b"HTTP/1.1 101"), bytes(self._data)
+        del self._data[: end + 4]
 
     async def ask(self, method: str, **params: Any) -> Any:
         self._number += 1
         call = {"jsonrpc": "2.0", "id": self._number, "method": method, "params": params}
-        await self._socket.send_message(json.dumps(call))
+        await self._send(0x81, json.dumps(call).encode())
         while True:
-            message = json.loads(await self._socket.get_message())
+            message = json.loads(await self.message())
             if message.get("id") == self._number:
                 if "error" in message:
                     raise RuntimeError(message["error"])
                 return message["result"]
 
-    async def message(self) -> str:
-        text: str = await self._socket.get_message()
-        return text
+    async def message(self) -> bytes:
+        """Return the next text; servers send each in one frame (RFC 6455, section 5.2)."""
+        while True:
+            await self._need(2)
+            kind, size, head = self._data[0], self._data[1], 2
+            if size >= 126:
+                head = 4 if size == 126 else 10
+                await self._need(head)
+                size = int.from_bytes(self._data[2:head], "big")
+            await self._need(head + size)
+            payload = bytes(self._data[head : head + size])
+            del self._data[: head + size]
+            if kind == 0x81:
+                return payload
+            if kind == 0x88:
+                raise trio.ClosedResourceError(payload[2:].decode())
+            await self._send(0x8A, payload)
+
+    async def _send(self, kind: int, payload: bytes) -> None:
+        size = len(payload)
+        head = bytes([kind, 0x80 | size]) if size < 126 else bytes([kind, 0xFE, *size.to_bytes(2)])
+        await self._stream.send_all(head + bytes(4) + payload)  # the mask is all zeroes
+
+    async def _need(self, size: int) -> None:
+        while len(self._data) < size:
+            await self._read()
+
+    async def _read(self) -> None:
+        data = await self._stream.receive_some(65_536)
+        if not data:
+            raise trio.ClosedResourceError("the server has gone")
+        self._data += data
 
 
 @asynccontextmanager
 async def peer(given: argparse.Namespace) -> AsyncGenerator[Peer]:
-    url = f"ws://127.0.0.1:{given.port}{WEBSOCKET_PATH}"
-    headers = [(AUTHORIZATION_HEADER.encode(), bearer(given.token).encode())]
-    async with trio.open_nursery() as nursery:
-        socket = await connect_websocket_url(
-            nursery, url, extra_headers=headers, max_message_size=1 << 26
-        )
-        async with socket:
-            one = Peer(socket)
-            client = {"name": "bench", "version": "1"}
-            await one.ask("runtime/initialize", client=client, protocol=PROTOCOL_VERSION)
-            yield one
-        nursery.cancel_scope.cancel()
+    async with await trio.open_tcp_stream("127.0.0.1", given.port) as stream:
+        one = Peer(stream)
+        await one.open(given)
+        client = {"name": "bench", "version": "1"}
+        await one.ask("runtime/initialize", client=client, protocol=PROTOCOL_VERSION)
+        yield one
 
 
 class Seen:
@@ -149,11 +185,11 @@ async def view(given: argparse.Namespace, conversation: str, seen: Seen) -> None
             while True:
                 message = await one.message()
                 seen.messages += 1
-                if '"conversation/resync"' in message:
+                if b'"conversation/resync"' in message:
                     seen.resyncs += 1
-                elif '"item/delta"' in message and (found := STAMP.search(message)):
+                elif b'"item/delta"' in message and (found := STAMP.search(message)):
                     seen.latencies.append(time.monotonic_ns() - int(found[1]))
-    except* (ConnectionClosed, trio.ClosedResourceError):
+    except (trio.BrokenResourceError, trio.ClosedResourceError):
         pass
 
 

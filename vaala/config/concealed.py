@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
 Way: TypeAlias = tuple[str | int, ...]
@@ -49,10 +49,11 @@ def conceal(file: str, way: Sequence[str | int], value: Any) -> Any:
 def marked(file: str, way: Way, value: Any) -> Way | None:
     """Return where `MARK` stands for a secret in a value that is to be set at ``way``; None:
     nowhere. Whoever has read a value does not know its secrets, and would destroy them."""
+    entries: Iterable[tuple[str | int, Any]]
     if isinstance(value, Mapping):
         entries = cast("Mapping[str, Any]", value).items()
     elif isinstance(value, list | tuple):
-        entries = list(enumerate(cast("list[Any]", value)))
+        entries = enumerate(cast("list[Any]", value))
     else:
         is_mark = isinstance(value, str) and (
             (value == MARK and is_secret(file, way)) or MARK in _PASSWORD_IN_URL.findall(value)

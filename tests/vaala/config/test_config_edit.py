@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -205,3 +207,28 @@ def test_a_directory_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(ConfigError, match="cannot be used"):
         _editor(tmp_path / "file" / "vaala").set("models", ("default",), "a/b")
+
+
+@pytest.mark.parametrize(
+    ("way", "value", "place"),
+    [
+        (("a", "api_key"), "***", "a.api_key"),
+        (("a",), {"base_url": "http://x/v1", "api_key": "***"}, "a.api_key"),
+        (("a",), {"base_url": "http://x/v1", "headers": {"X-Key": "***"}}, "a.headers.X-Key"),
+        (("a", "base_url"), "https://***@models.example/v1", "a.base_url"),
+    ],
+)
+def test_the_mark_of_a_secret_is_not_taken_for_it(
+    tmp_path: Path, way: tuple[str, ...], value: Any, place: str
+) -> None:
+    """Whoever reads a provider, changes a field and sets the whole would lose its key."""
+    (tmp_path / "providers.yaml").write_text(text := "a: {base_url: http://x/v1, api_key: k}\n")
+    (tmp_path / "providers.yaml").chmod(0o600)
+    with pytest.raises(BadRequest, match=rf"^providers\.yaml: {re.escape(place)}: \*\*\* stands"):
+        Editor(tmp_path, {}).set("providers", way, value)
+    assert (tmp_path / "providers.yaml").read_text() == text
+
+
+def test_stars_that_are_no_secret_are_a_value(tmp_path: Path) -> None:
+    Editor(tmp_path, {}).set("agents", ("a", "description"), "***")
+    assert load_config(tmp_path, {}).agents["a"].description == "***"

@@ -245,9 +245,19 @@ class Runtime:
             for session in conversation.sessions.values()
         )
 
-    def status(self) -> tuple[ConversationActivity, ...]:
-        """Return what is alive now, oldest conversation first."""
-        return tuple(activity_of(one) for one in sorted(self._table, key=lambda one: one.id))
+    def status(self, most: int | None = None) -> tuple[ConversationActivity, ...]:
+        """Return what is alive now, oldest conversation first.
+
+        Of more than ``most``: those in which something runs, then those that were used last.
+        """
+
+        def wanted(one: Conversation) -> tuple[bool, float]:
+            return any(session.busy for session in one.sessions.values()), one.used_at
+
+        shown = list(self._table)
+        if most is not None and len(shown) > most:
+            shown = sorted(shown, key=wanted, reverse=True)[:most]
+        return tuple(activity_of(one) for one in sorted(shown, key=lambda one: one.id))
 
     def _live(self, conversation_id: str) -> ConversationInfo | None:
         conversation = self._table.find(conversation_id)

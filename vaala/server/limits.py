@@ -49,5 +49,7 @@ PAGE_CHARACTERS_MAX = 4 * 1024 * 1024
 SNAPSHOT_CHARACTERS_MAX = 4 * 1024 * 1024
 """Text of the items in one page, or in one snapshot: to make one takes 10 to 40 ms then, and it is
 one message (`vaala_protocol.limits.ANSWER_BYTES_MAX`) whatever JSON makes of the characters."""
+STATUS_CONVERSATIONS_MAX = 200
+"""Open conversations that are told by `runtime/status`, with their number."""
 LIST_ROWS_MAX = 200
 """Conversations of one page."""

@@ -50,7 +50,10 @@ class ConversationSearchParams(Value, Request[SearchPage], frozen=True, kw_only=
 
 
 class ConversationGetParams(Value, Request[ConversationRow], frozen=True, kw_only=True):
-    """Return a conversation as lists show it; does not open it."""
+    """Return a conversation as lists show it.
+
+    One that nobody has said anything in is in no list; it is found when it is open.
+    """
 
     method = "conversation/get"
     result = ConversationRow

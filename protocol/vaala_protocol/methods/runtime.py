@@ -114,6 +114,8 @@ class RuntimeStatusResult(Value, frozen=True, kw_only=True):
     memory_bytes: int
     """Resident memory of the server."""
     conversations: tuple[ConversationActivity, ...] = ()
+    """Of very many, those in which something runs, then those that were used last."""
+    open_conversations: int = 0
     config_generation: int = 0
     notices: tuple[str, ...] = ()
 

@@ -874,7 +874,9 @@ export interface RuntimeStatusResult {
   clients: number;
   /** Resident memory of the server. */
   memoryBytes: number;
+  /** Of very many, those in which something runs, then those that were used last. */
   conversations?: ConversationActivity[];
+  openConversations?: number;
   configGeneration?: number;
   notices?: string[];
 }
@@ -1026,7 +1028,11 @@ export interface ConversationSearchParams {
   limit?: number;
 }
 
-/** Return a conversation as lists show it; does not open it. */
+/**
+ * Return a conversation as lists show it.
+ *
+ * One that nobody has said anything in is in no list; it is found when it is open.
+ */
 export interface ConversationGetParams {
   conversationId: string;
 }
@@ -1605,7 +1611,11 @@ export interface Methods {
   "conversation/list": { params: ConversationListParams; result: ConversationPage };
   /** Return titles and messages that hold every word, best first. */
   "conversation/search": { params: ConversationSearchParams; result: SearchPage };
-  /** Return a conversation as lists show it; does not open it. */
+  /**
+   * Return a conversation as lists show it.
+   *
+   * One that nobody has said anything in is in no list; it is found when it is open.
+   */
   "conversation/get": { params: ConversationGetParams; result: ConversationRow };
   /** Watch a conversation: a snapshot, then every event. Once more: begins anew. */
   "conversation/subscribe": { params: ConversationSubscribeParams; result: ConversationSubscribeResult };

@@ -27,6 +27,7 @@ class RuntimeWatch(Source):
         self._scope = trio.CancelScope()
         self._subscription: RuntimeSubscription | None = None
         self._begun = False
+        self._faulty = False
 
     async def run(
         self, hub: RuntimeHub, budget: QueueBudget, *, task_status: trio.TaskStatus[RuntimeSnapshot]
@@ -55,21 +56,28 @@ class RuntimeWatch(Source):
         self._scope.cancel()
 
     def next_message(self) -> bytes | None:
-        """See `Source`. A fault in what is watched ends this watch, not the connection."""
+        """See `Source`. After a fault in what is watched the client gets a snapshot; another one
+        is raised and ends the connection, since nothing else would tell the client."""
         if not self._begun or self._subscription is None:
             return None
         try:
-            match self._subscription.next_published_nowait():
-                case RuntimeSnapshot() as snapshot:
-                    return runtime_resync_message(snapshot)
-                case Published() as published:
-                    return runtime_event_message(published)
-                case None:
-                    return None
+            return self._next(self._subscription)
         except Exception:
-            log.exception("the runtime cannot be shown")
-            self.stop()
-            return None
+            if self._faulty:
+                raise
+            log.exception("the runtime cannot be shown; its watcher gets a snapshot")
+        self._faulty = True
+        self._subscription.lose()
+        return self._next(self._subscription)
+
+    def _next(self, subscription: RuntimeSubscription) -> bytes | None:
+        match subscription.next_published_nowait():
+            case RuntimeSnapshot() as snapshot:
+                return runtime_resync_message(snapshot)
+            case Published() as published:
+                return runtime_event_message(published)
+            case None:
+                return None
 
     def _has_news(self) -> None:
         if self._begun:

@@ -66,7 +66,8 @@ async def status(api: Api, params: wire.RuntimeStatusParams) -> wire.RuntimeStat
         address=api.address,
         clients=len(api.clients),
         memory_bytes=resident_bytes(),
-        conversations=api.runtime.status(),
+        conversations=api.runtime.status(limits.STATUS_CONVERSATIONS_MAX),
+        open_conversations=api.runtime.open_conversations,
         config_generation=api.config.generation,
         notices=api.notices,
     )

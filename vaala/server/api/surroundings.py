@@ -21,6 +21,7 @@ def environment_given(peer: PeerInfo, given: ClientEnvironment) -> ClientEnviron
         raise BadRequest(
             "an environment is taken from clients on the server's own machine only: leave it out"
         )
+    storable(given, "the environment", limits.ENVIRONMENT_BYTES_MAX)
     if not PurePosixPath(given.directory).is_absolute():
         raise BadRequest(f"the directory {given.directory!r} is not absolute")
     for name in (*given.keys, *given.overlay):
@@ -29,4 +30,4 @@ def environment_given(peer: PeerInfo, given: ClientEnvironment) -> ClientEnviron
     for name, value in (*given.keys.items(), *given.overlay.items()):
         if value is not None and "\0" in value:
             raise BadRequest(f"the variable {name} holds a NUL byte")
-    return storable(given, "the environment", limits.ENVIRONMENT_BYTES_MAX)
+    return given

@@ -13,6 +13,7 @@ from tests.vaala.runtime.driving import script
 from tests.vaala.runtime.fake_executor import FakeExecutor
 from tests.vaala.server.api.serving import Client, is_turn, machine, server, settled
 from vaala.server import limits
+from vaala.server.api import runtime_watch
 from vaala.server.api.memory import resident_bytes
 from vaala.server.api.versions import version
 from vaala_protocol.errors import (
@@ -41,6 +42,7 @@ from vaala_protocol.methods.runtime import (
     RowChanged,
     RowRemoved,
     RuntimeEventNotification,
+    RuntimeResyncNotification,
     RuntimeStatusParams,
     RuntimeSubscribeParams,
     RuntimeUnsubscribeParams,
@@ -169,6 +171,25 @@ async def test_status_tells_what_is_alive(autojump_clock: object) -> None:
         assert served.stopped == ["enough"]
 
 
+async def test_of_very_many_conversations_status_tells_those_at_work(
+    autojump_clock: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "STATUS_CONVERSATIONS_MAX", 3)
+    async with server(script(LONG), executors=machine()) as served, served.client() as client:
+        talks: list[str] = []
+        for _ in range(6):
+            talks.append(await client.create())
+            await trio.sleep(1.0)
+        await client.send(talks[1], "go")
+        await settled()
+        await trio.sleep(1.0)
+        await client.watch(talks[0])
+        status = await client.call(RuntimeStatusParams())
+        assert status.open_conversations == 6
+        told = [alive.id for alive in status.conversations]
+        assert told == [talks[0], talks[1], talks[5]]
+
+
 def test_memory_is_what_the_kernel_says() -> None:
     told = Path("/proc/self/status").read_text().partition("VmRSS:")[2].split()[0]
     assert abs(resident_bytes() - int(told) * 1024) < 16 << 20
@@ -208,6 +229,33 @@ async def test_a_sidebar_never_polls(autojump_clock: object) -> None:
         await settled()
         assert sidebar.heard == []
         assert served.runtime.hub.subscribers == 0
+
+
+async def test_a_fault_in_the_runtime_s_watch_is_never_silent(
+    autojump_clock: object, monkeypatch: pytest.MonkeyPatch, errors_logged: list[str]
+) -> None:
+    """The first one costs a snapshot, the second the connection: nothing is missed."""
+
+    def faulty(published: object) -> bytes:
+        raise ZeroDivisionError("a fault in an event")
+
+    with pytest.RaisesGroup(ZeroDivisionError, flatten_subgroups=True):
+        async with (
+            server(script({"say": "ok"}), executors=machine()) as served,
+            served.client() as sidebar,
+            served.client("driver") as driver,
+        ):
+            await sidebar.call(RuntimeSubscribeParams())
+            monkeypatch.setattr(runtime_watch, "runtime_event_message", faulty)
+            served.runtime.hub.config_changed(2)
+            told = await sidebar.hear(lambda note: isinstance(note, RuntimeResyncNotification))
+            assert told.snapshot.config_generation == 2
+            served.runtime.hub.config_changed(3)
+            await settled()
+            assert sidebar.closed is not None
+            assert sidebar.closed.code == 1011
+            await driver.call(RuntimeStatusParams())
+    assert errors_logged[0].startswith("the runtime cannot be shown")
 
 
 async def test_lines_for_the_person_reach_every_client(autojump_clock: object) -> None:

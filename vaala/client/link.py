@@ -16,8 +16,9 @@ import trio
 from vaala.client import limits
 from vaala.client.errors import Disconnected
 from vaala.client.serving import Serve, Served
-from vaala.client.wire import GOING_AWAY, Wire, WireClosed
+from vaala.client.wire import Wire, WireClosed
 from vaala_protocol.base import Value
+from vaala_protocol.close_codes import GOING_AWAY
 from vaala_protocol.errors import TimedOut
 from vaala_protocol.methods.base import Notification, Request
 from vaala_protocol.methods.client import ClientCancelNotification

@@ -30,9 +30,6 @@ from vaala_protocol.limits import ANSWER_BYTES_MAX
 
 log = logging.getLogger(__name__)
 
-GOING_AWAY = 1001
-"""The close code of a server that was stopped on purpose; RFC 6455, section 7.4."""
-
 
 class WireClosed(Exception):
     """Nothing comes or goes any more."""

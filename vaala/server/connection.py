@@ -26,14 +26,12 @@ from vaala.server.dispatch import Dispatcher, Together
 from vaala.server.notices import Notices
 from vaala.server.outbox import Outbox
 from vaala.server.wire import PeerInfo, Wire, WireClosed
+from vaala_protocol.close_codes import FAULT, GOING_AWAY
 from vaala_protocol.rpc import Answer, Call, Ignored, Note, Reply, server_peer
 
 __all__ = ["PeerInfo", "Wire", "WireClosed", "serve_connection"]
 
 log = logging.getLogger(__name__)
-
-GOING_AWAY, FAULT = 1001, 1011
-"""RFC 6455, section 7.4.1: the server ends; something that was not expected."""
 
 
 async def serve_connection(api: Api, wire: Wire, peer: PeerInfo) -> None:

@@ -9,18 +9,16 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable
-from typing import Final
 
 import trio
 
 from vaala.server.transport import limits
 from vaala.server.transport.stream import ClientStream
+from vaala_protocol.close_codes import ABUSE
 
 # RFC 6455, section 5.2: FIN with an opcode, then the length; a server masks nothing.
 _TEXT = 0x81
 _CLOSE = 0x88
-ABUSE: Final = 1008
-"""RFC 6455, section 7.4.1: a message that violates a policy."""
 _LENGTH_16 = 126
 _LENGTH_64 = 127
 

@@ -12,7 +12,7 @@ import contextlib
 import logging
 import secrets
 from collections.abc import Awaitable, Callable
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 import trio
 from trio_websocket import ConnectionClosed, WebSocketConnection, wrap_server_stream
@@ -23,15 +23,10 @@ from vaala.server.transport.framing import FramedStream, cut_reason
 from vaala.server.transport.head import Head
 from vaala.server.transport.stream import ClientStream
 from vaala.server.wire import Wire, WireClosed
+from vaala_protocol.close_codes import FAULT, NORMAL, NOT_UTF8, PROTOCOL_ERROR, TOO_BIG
 from vaala_protocol.limits import MESSAGE_BYTES_MAX
 
 log = logging.getLogger(__name__)
-
-NORMAL: Final = 1000
-PROTOCOL_ERROR: Final = 1002
-NOT_UTF8: Final = 1007
-TOO_BIG: Final = 1009
-BUG: Final = 1011
 
 Speak: TypeAlias = Callable[[Wire], Awaitable[None]]
 Headers: TypeAlias = list[tuple[bytes, bytes]]
@@ -145,7 +140,7 @@ async def _run(nursery: trio.Nursery, opened: _Opened, speak: Speak) -> None:
     except* Exception as errors:
         trace = secrets.token_hex(4)
         log.error("a connection failed (trace %s)", trace, exc_info=errors)
-        code, reason = BUG, f"a bug in the server; its log has it as trace {trace}"
+        code, reason = FAULT, f"a bug in the server; its log has it as trace {trace}"
     with trio.move_on_after(limits.CLOSE_S):
         await wire.close(code, reason)
 

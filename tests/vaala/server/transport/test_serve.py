@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import stat
 from pathlib import Path
@@ -306,6 +307,18 @@ async def test_a_turn_is_interrupted_and_kept(tmp_path: Path) -> None:  # H9-1
         assert '"shutdown"' in shown
         status = await client.ask("runtime/status")
         assert "turnId" not in json.dumps(status["conversations"])
+
+
+async def test_the_log_shows_no_key_of_the_server_or_of_a_client(tmp_path: Path) -> None:  # H7-4
+    environ = {**os.environ, "TEAM_KEY": "plain-words-of-the-server"}
+    keys = {"A_KEY": "plain-words-of-a-client"}
+    async with served(tmp_path, environ) as server, talk(server.record) as client:
+        await client.ask("client/environment", environment={"directory": "/", "keys": keys})
+        for secret in (keys["A_KEY"], environ["TEAM_KEY"]):
+            logging.getLogger("vaala").warning("it was refused: %s, see there", secret)
+    log = Path(os.environ["XDG_STATE_HOME"]) / "vaala" / "vaala.log"
+    assert log.read_text().count("it was refused: ***, see there") == 2
+    assert "plain-words" not in log.read_text()
 
 
 async def test_a_connection_that_does_not_end_holds_up_no_turn(

@@ -1,12 +1,17 @@
 """Where vaala keeps its things: the directories of the XDG base directory specification.
 
-The same on every system, macOS included, so that one text of documentation is true.
+The same on every system, macOS included, so that one text of documentation is true. Each raises
+`NoHome` where nothing says where the user's directories are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+
+
+class NoHome(Exception):
+    """The environment names no home directory, and the system knows none for this user."""
 
 
 def config_directory(environ: Mapping[str, str]) -> Path:
@@ -30,4 +35,7 @@ def _base(environ: Mapping[str, str], name: str, fallback: str) -> Path:
     if given and Path(given).is_absolute():
         return Path(given)
     home = environ.get("HOME", "")
-    return (Path(home) if home else Path.home()) / fallback
+    try:
+        return (Path(home) if home else Path.home()) / fallback
+    except RuntimeError as error:
+        raise NoHome(f"there is no home directory: set HOME, or {name}") from error

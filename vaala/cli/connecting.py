@@ -19,7 +19,7 @@ import trio
 from vaala.cli.conversations import find_id
 from vaala.cli.exits import UNREACHABLE, USAGE, CommandFailed
 from vaala.cli.standard import aside
-from vaala.discovery import NoRecord, place_of, read_record
+from vaala.discovery import NoRecord, is_owned, place_of, read_record
 from vaala.paths import data_directory
 from vaala_protocol.ids import is_id
 
@@ -34,7 +34,12 @@ CONFIG_UNUSABLE = "the configuration cannot be used:"
 
 def data_dir(arguments: Namespace) -> Path:
     given: str | None = arguments.data_dir
-    return Path(given).expanduser().absolute() if given else data_directory(os.environ)
+    if not given:
+        return data_directory(os.environ)
+    try:
+        return Path(given).expanduser().absolute()
+    except RuntimeError as error:
+        raise CommandFailed(f"--data-dir {given}: {error}", USAGE) from error
 
 
 @asynccontextmanager
@@ -59,7 +64,10 @@ async def open_server(arguments: Namespace, *, start: bool = True) -> AsyncGener
 
 @asynccontextmanager
 async def find_server(arguments: Namespace) -> AsyncGenerator[Client | None]:
-    """Connect to the server of the data when one runs; yields None when none does."""
+    """Connect to the server of the data when one runs; yields None when none does.
+
+    Raises `CommandFailed` when there is one and it does not answer.
+    """
     place = place_of(data_dir(arguments), os.environ)
     record = await trio.to_thread.run_sync(read_record, place.record, place.data)
     if isinstance(record, NoRecord):
@@ -68,22 +76,28 @@ async def find_server(arguments: Namespace) -> AsyncGenerator[Client | None]:
     async with AsyncExitStack() as stack:
         try:
             client = await stack.enter_async_context(open_server(arguments, start=False))
-        except CommandFailed:  # its record is left from a run that was killed
-            client = None
+        except CommandFailed as error:
+            if await trio.to_thread.run_sync(is_owned, place.owner_lock):
+                text = f"{error.message}; yet a process has the data open: see `vaala doctor`"
+                raise CommandFailed(text, UNREACHABLE) from error
+            client = None  # the record is left from a run that was killed
         yield client
 
 
 @asynccontextmanager
 async def open_catalog(arguments: Namespace) -> AsyncGenerator[Catalog]:
-    """Open what finds conversations: the server when one runs, else the data itself."""
-    async with find_server(arguments) as client:
+    """Open what finds conversations: the server when one answers, else the data itself."""
+    async with AsyncExitStack() as stack:
+        try:
+            client = await stack.enter_async_context(find_server(arguments))
+        except CommandFailed:
+            client = None
         if client is not None:
             yield client
             return
-    from vaala.cli.data import open_reader
+        from vaala.cli.data import open_reader
 
-    async with open_reader(arguments) as reader:
-        yield reader
+        yield await stack.enter_async_context(open_reader(arguments))
 
 
 async def find_named(arguments: Namespace) -> str:
@@ -110,13 +124,19 @@ def data_failed(path: Path, error: OSError) -> CommandFailed:
 
 
 def _cannot_start(data: Path, error: CannotStart) -> CommandFailed:
-    if isinstance(error.__cause__, OSError):
-        place = place_of(data, os.environ)
-        if place.directory == data:
-            return data_failed(data, error.__cause__)
-        return directory_failed("state", place.directory, "XDG_STATE_HOME", error.__cause__)
+    cause, directory = error.__cause__, place_of(data, os.environ).directory
+    if isinstance(cause, OSError) and _is_about(cause, directory):
+        if directory == data:
+            return data_failed(data, cause)
+        return directory_failed("state", directory, "XDG_STATE_HOME", cause)
     wrong = str(error).startswith(CONFIG_UNUSABLE)
     return CommandFailed(str(error), USAGE if wrong else UNREACHABLE)
+
+
+def _is_about(error: OSError, directory: Path) -> bool:
+    """Tell whether a directory, or what it lies in, is what the system does not let us use."""
+    named = Path(str(error.filename))
+    return named.is_relative_to(directory) or directory.is_relative_to(named)
 
 
 def _notice(text: str) -> None:

@@ -17,8 +17,12 @@ from vaala.cli.exits import DONE, FAILED, CommandFailed
 from vaala.cli.failures import run_program
 from vaala.cli.standard import say
 from vaala.config import Config, ConfigError, load_config
+from vaala.dao.data_dir import DataDir
+from vaala.dao.index_db import NAMESPACES
+from vaala.dao.lock import holder
 from vaala.dao.opening import open_store_readonly
-from vaala.discovery import NoRecord, is_owned, place_of, read_record
+from vaala.discovery import NoRecord, place_of, read_record
+from vaala.models.choose import provider_of_environ
 from vaala.models.http import open_http
 from vaala.models.set import models_over
 from vaala.paths import config_directory
@@ -27,9 +31,12 @@ from vaala_protocol.base import encode
 from vaala_protocol.errors import Refused
 from vaala_protocol.pages import ListQuery
 from vaala_storage.errors import StorageError
+from vaala_storage.sqlite import open_sqlite
 
 CONNECT_S = 5.0
 """How long a provider's host may take to accept a connection."""
+FREE_BYTES_MIN = 64 * 1024 * 1024
+"""Less than this is soon full: one conversation with commands can write some tens of MB."""
 
 
 class Finding(Struct, frozen=True):
@@ -75,7 +82,7 @@ async def _findings(arguments: Namespace) -> AsyncIterator[Finding]:
     yield await check_model(config, os.environ)
 
 
-def check_directory(data: Path) -> Finding:
+def check_directory(data: Path, free_bytes_min: int = FREE_BYTES_MIN) -> Finding:
     """Look whether the data directory can be used, or made; makes nothing."""
     fix = "choose another with --data-dir or VAALA_DATA_DIR, or mend its owner and mode"
     there = data
@@ -85,12 +92,22 @@ def check_directory(data: Path) -> Finding:
         return Finding("data directory", False, f"{there} is no directory", fix)
     if not os.access(there, os.R_OK | os.W_OK | os.X_OK):
         return Finding("data directory", False, f"{there} cannot be written", fix)
+    room = os.statvfs(there)
+    if (free := room.f_bavail * room.f_frsize) < free_bytes_min:
+        text = f"{there} has {free / 1e6:,.1f} MB left, less than {free_bytes_min / 1e6:,.0f} MB"
+        return Finding("data directory", False, text, "make room on that disk")
     return Finding("data directory", True, str(data) if there == data else f"{data}, not made yet")
 
 
 async def _check_index(data: Path) -> Finding:
+    """Look at the file itself: reading commands do without one that is missing or damaged."""
     fix = "rebuild it: vaala stop, then vaala reindex"
+    file = DataDir(data).metadata_db
+    if not await trio.Path(file).exists():
+        return Finding("index", True, "not made yet")
     try:
+        async with open_sqlite(file, namespaces=NAMESPACES, read_only=True):
+            pass
         async with open_store_readonly(data) as reader:
             page = await reader.list(ListQuery(archived=None), None, 1)
     except (OSError, StorageError, Refused) as error:
@@ -103,21 +120,21 @@ async def _check_index(data: Path) -> Finding:
 async def _check_server(arguments: Namespace, data: Path) -> Finding:
     """Look at lock, record and server together: each alone may be left from a run that ended."""
     place = place_of(data, os.environ)
-    owned = await trio.to_thread.run_sync(is_owned, place.owner_lock)
-    record = await trio.to_thread.run_sync(read_record, place.record, place.data)
     try:
         async with find_server(arguments) as client:
             server = None if client is None else client.server
-    except CommandFailed as error:
-        return Finding("server", False, error.message, "end it: vaala stop")
+    except (CommandFailed, Refused) as error:
+        owner = await trio.to_thread.run_sync(holder, place.owner_lock)
+        text = str(error) if owner is None else str(owner)
+        return Finding("server", False, f"it does not answer: {text}", "end that process")
     if server is not None:
         return Finding("server", True, f"version {server.version}, process {server.pid}")
-    if not owned:
-        left = "" if isinstance(record, NoRecord) else "; the record of an earlier one is harmless"
-        return Finding("server", True, f"none runs, and the data has no owner{left}")
-    fix = "another process has the data open: wait for it, or end it"
-    who = "no record names it" if isinstance(record, NoRecord) else f"process {record.pid}"
-    return Finding("server", False, f"the data has an owner that does not answer ({who})", fix)
+    owner = await trio.to_thread.run_sync(holder, place.owner_lock)
+    if owner is not None:
+        return Finding("server", True, f"none runs; {owner}")
+    record = await trio.to_thread.run_sync(read_record, place.record, place.data)
+    left = "" if isinstance(record, NoRecord) else "; the record of an earlier one is harmless"
+    return Finding("server", True, f"none runs, and the data has no owner{left}")
 
 
 async def check_model(config: Config, environ: Mapping[str, str]) -> Finding:
@@ -133,8 +150,10 @@ async def check_model(config: Config, environ: Mapping[str, str]) -> Finding:
         try:
             model, why = await models.resolve(None)
         except Refused as refused:
-            return Finding("model", False, str(refused), "choose one: vaala config set models")
-    provider = next((one for one in config.providers if one.name == model.provider), None)
+            fix = "choose one: vaala config set models default MODEL"
+            return Finding("model", False, str(refused), fix)
+    configured = (one for one in config.providers if one.name == model.provider)
+    provider = next(configured, None) or provider_of_environ(model.provider, environ)
     if provider is None:
         return Finding("model", True, why)
     parts = urlsplit(provider.base_url)
@@ -145,6 +164,7 @@ async def check_model(config: Config, environ: Mapping[str, str]) -> Finding:
             await stream.aclose()
     except (OSError, trio.TooSlowError) as error:
         reason = str(error) or f"no answer within {CONNECT_S:g} s"
-        fix = f"start it, or mend base_url of {provider.name} in providers.yaml"
+        source = provider.url_from or f"base_url of {provider.name} in providers.yaml"
+        fix = f"start it, or mend {source}"
         return Finding("model", False, f"{provider.base_url} cannot be reached: {reason}", fix)
     return Finding("model", True, f"{why}; {provider.base_url} can be reached")

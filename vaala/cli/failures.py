@@ -14,6 +14,7 @@ from vaala.cli.connecting import CONFIG_UNUSABLE
 from vaala.cli.exits import FAILED, INTERRUPTED, UNREACHABLE, USAGE, CommandFailed
 from vaala.cli.logs import open_log
 from vaala.cli.output import ReaderGone
+from vaala.paths import NoHome
 from vaala_protocol.errors import BadRequest, ModelUnreachable, NotFound, Refused
 
 log = logging.getLogger(__name__)
@@ -24,8 +25,12 @@ _UNREACHABLE = (
 )
 
 
+_EXPECTED = (CommandFailed, BrokenPipeError, NoHome)
+"""What `vaala.cli.program.main` turns into a line."""
+
+
 def run_program(program: Callable[[], Awaitable[int]]) -> int:
-    """Return the program's exit code; raises `CommandFailed`, and `BrokenPipeError` as it is.
+    """Return the program's exit code; raises `CommandFailed`, or what else is no bug as it is.
 
     A bug is told in one line; its traceback goes to the log.
     """
@@ -34,7 +39,7 @@ def run_program(program: Callable[[], Awaitable[int]]) -> int:
             return trio.run(program)
         except BaseException as error:
             known = mapped(error)
-            if isinstance(known, CommandFailed | BrokenPipeError):
+            if isinstance(known, _EXPECTED):
                 raise known from error
             log.critical("the command failed", exc_info=error)
             if not logs.complete():
@@ -45,7 +50,7 @@ def run_program(program: Callable[[], Awaitable[int]]) -> int:
 def mapped(error: BaseException) -> BaseException:
     """Return what to raise in place of an error; an unknown one is returned as it is."""
     match error:
-        case CommandFailed() | BrokenPipeError():
+        case CommandFailed() | BrokenPipeError() | NoHome():
             return error
         case BaseExceptionGroup():
             return _first(error)
@@ -87,7 +92,6 @@ def _is(error: BaseException, module: str, name: str) -> bool:
 def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
     """Return the one error that ends the command; a bug in the group comes before all else."""
     errors = [mapped(error) for error in group.exceptions]
-    known = (CommandFailed, BrokenPipeError)
-    if all(isinstance(error, known) for error in errors):
+    if all(isinstance(error, _EXPECTED) for error in errors):
         return errors[0]
     return group

@@ -9,7 +9,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from vaala.cli.commands import HELP_OPTIONS, VERSION_OPTIONS, Command, find
-from vaala.cli.exits import DONE, INTERRUPTED, READER_GONE, USAGE, CommandFailed
+from vaala.cli.exits import (
+    DONE,
+    INTERRUPTED,
+    READER_GONE,
+    UNREACHABLE,
+    USAGE,
+    CommandFailed,
+)
 from vaala.cli.standard import aside, drop, flush, say
 
 if TYPE_CHECKING:
@@ -74,11 +81,20 @@ def _command(name: str, words: Sequence[str]) -> int:
         if command is None:
             raise unknown_command(name)
         arguments = _parsed(command, words)
-        module, _, function = command.entry.partition(":")
-        code: int = getattr(importlib.import_module(module), function)(arguments)
-        return code
+        return _called(command, arguments)
     except SystemExit as end:  # argparse ends so after it has printed help
         return end.code if isinstance(end.code, int) else USAGE
+
+
+def _called(command: Command, arguments: Namespace) -> int:
+    from vaala.paths import NoHome
+
+    module, _, function = command.entry.partition(":")
+    try:
+        code: int = getattr(importlib.import_module(module), function)(arguments)
+    except NoHome as error:
+        raise CommandFailed(str(error), UNREACHABLE) from error
+    return code
 
 
 def _parsed(command: Command, words: Sequence[str]) -> Namespace:

@@ -66,6 +66,21 @@ def is_held(path: Path) -> bool:
     return False
 
 
+def holder(path: Path) -> StoreLocked | None:
+    """Return what a second owner would be told; None when nobody owns the directory now."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return _locked(path, handle)
+    finally:
+        os.close(handle)
+    return None
+
+
 def _take(handle: int) -> bool:
     """Take the lock; tried a few times, because `is_held` takes it for a moment to look."""
     for pause_s in (0.0, 0.002, 0.01, 0.05):

@@ -152,17 +152,6 @@ def test_attach_needs_a_terminal(vaala: Vaala) -> None:
     assert (done.code, "use vaala watch" in done.err) == (2, True)
 
 
-def test_doctor_tells_what_is_wrong_and_what_to_do(vaala: Vaala, isolated: Path) -> None:
-    directory = isolated / ".config/vaala"
-    directory.mkdir(parents=True)
-    (directory / "models.yaml").write_text("default: scripted\n")
-    assert vaala("doctor").code == 0
-    (directory / "models.yaml").write_text("default: [\n")
-    found = {one["check"]: one for one in vaala("doctor", "--json").lines}
-    assert (found["data directory"]["ok"], found["configuration"]["ok"]) == (True, False)
-    assert "vaala config edit" in found["configuration"]["fix"]
-
-
 def test_the_server_path_imports_no_runtime(script: Script) -> None:
     code = (
         "import sys\nfrom vaala.cli.program import main\n"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import trio
@@ -16,7 +18,14 @@ from vaala_storage import (
 )
 from vaala_storage.faults import Fault, FaultyFiles, MemoryFiles
 from vaala_storage.file import FileLog, open_file_log
+from vaala_storage.file.handles import Handles
+from vaala_storage.file.layout import Layout
+from vaala_storage.file.lines import encode_body
+from vaala_storage.file.pool import InlinePool, Job
+from vaala_storage.file.stream import Stream
+from vaala_storage.file.stream_file import StreamFile
 from vaala_storage.file.system import SYSTEM_FILES
+from vaala_storage.file.watch import Watch
 from vaala_storage.limits import SYNC_SILENCE_S_MAX, SYNC_THREADS_MAX
 
 
@@ -146,3 +155,40 @@ async def test_a_call_that_comes_back_late_cuts_nothing(
     assert await no_thread_is_left()
     async with open_file_log(tmp_path) as log:
         assert await numbers(log) == [1, 2]
+
+
+class UntoldPool(InlinePool):
+    """Has finished every job when it is handed over, and tells nobody until it is asked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._untold: list[Job] = []
+
+    def submit(
+        self, work: Callable[[Job], Any], done: Callable[[Job], None], *, patient: bool = False
+    ) -> Job:
+        job = Job(work, done, patient)
+        job.run()
+        self._untold.append(job)
+        return job
+
+    def collect(self) -> None:
+        untold, self._untold = self._untold, []
+        for job in untold:
+            job.done(job)
+
+
+async def test_an_append_that_has_finished_untold_is_not_taken_for_silent() -> None:
+    files = MemoryFiles()
+    for directory in ("/data", "/data/p"):
+        files.make_directory(directory)
+    pool, layout = UntoldPool(), Layout.of(files, "/data")
+    stream = Stream(StreamFile(layout, "p", "s"), pool, Handles(files, pool, 1), Watch())
+    files.close(files.open_new("/data/p/metadata.jsonl"))
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(stream.append, encode_body([{"n": 1}], "s"), 1, 0)
+        await wait_all_tasks_blocked()
+        pool.collect()  # the stream is loaded, its append is written
+        stream.silent()
+    assert stream.position is not None
+    assert stream.position.last == 1

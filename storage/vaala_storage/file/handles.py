@@ -45,7 +45,7 @@ class Handles:
     def close(self, handle: int | None) -> None:
         """Close in the background: a close can wait for the device too."""
         if handle is not None:
-            self._pool.submit(lambda: self._close(handle), _ignore)
+            self._pool.submit(lambda _: self._close(handle), _ignore)
 
     def drop_all(self) -> None:
         while self._open:

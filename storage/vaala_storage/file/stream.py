@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import trio
@@ -19,7 +20,7 @@ from vaala_storage.file.handles import Handles
 from vaala_storage.file.lines import fits, make_line
 from vaala_storage.file.mapping import storage_error
 from vaala_storage.file.pool import Job, Pool
-from vaala_storage.file.stream_file import Lease, Moved, Position, StreamFile
+from vaala_storage.file.stream_file import Moved, Position, StreamFile
 from vaala_storage.file.waiter import Waiter
 from vaala_storage.file.watch import Watch
 from vaala_storage.limits import READS_AGAIN_MAX, SYNC_SILENCE_S_MAX
@@ -37,7 +38,8 @@ class Stream:
         self._waiting: deque[Waiter] = deque()
         self._batch: list[Waiter] = []
         self._job: Job | None = None
-        self._lease = Lease()
+        self._then: Callable[[Job], None] | None = None
+        self._after: Position | None = None
         self._at_rest: trio.Event | None = None
         self._broken: str | None = None
 
@@ -63,10 +65,10 @@ class Stream:
         await self.idle()
         position = self.position if self._broken is not None else None
 
-        def work(lease: Lease) -> tuple[Position, tuple[Damage, ...]]:
+        def work(job: Job) -> tuple[Position, tuple[Damage, ...]]:
             if position is not None:
-                self.file.roll_back(lease, position)
-            return self.file.load(lease)
+                self.file.roll_back(position, job)
+            return self.file.load(job)
 
         self._handles.drop(self)
         job = self._start(work, self._recovered)
@@ -92,9 +94,11 @@ class Stream:
 
     def silent(self) -> None:
         """Give up the job in flight: it is taken for failed, and its thread for lost."""
-        assert self._job is not None
-        self._lease.ended = True
-        self._pool.abandon(self._job)
+        job = self._job
+        self._pool.collect()
+        if job is None or self._job is not job:  # it had finished
+            return
+        self._pool.abandon(job)
         self._job = None
         self._break(self._silence)
         self._rested()
@@ -110,21 +114,24 @@ class Stream:
             self._at_rest.set()
             self._at_rest = None
 
-    def _start(self, work: Callable[[Lease], Any], done: Callable[[Job], None]) -> Job:
-        def settled(job: Job) -> None:
-            if job is not self._job:  # it was silent, its waiters have been told
-                self._handles.close(job.value if isinstance(job.value, int) else None)
-                return
-            self._job = None
-            self._watch.end(self)
-            done(job)
-            self._rested()
-            self._advance()
-
-        self._lease = lease = Lease()
-        self._job = self._pool.submit(lambda: work(lease), settled)
+    def _start(
+        self, work: Callable[[Job], Any], then: Callable[[Job], None], *, patient: bool = False
+    ) -> Job:
+        self._then = then
+        self._job = job = self._pool.submit(work, self._settled, patient=patient)
         self._watch.begin(self)
-        return self._job
+        return job
+
+    def _settled(self, job: Job) -> None:
+        if job is not self._job:  # it was silent, its waiters have been told
+            self._handles.close(job.value if isinstance(job.value, int) else None)
+            return
+        then, self._job, self._then = self._then, None, None
+        self._watch.end(self)
+        assert then is not None
+        then(job)
+        self._rested()
+        self._advance()
 
     def _advance(self) -> None:
         """Start what the waiting appends need, unless something is in flight."""
@@ -140,12 +147,9 @@ class Stream:
         position = self.position
         body = b",".join([waiter.body for waiter in self._batch])
         line = make_line(position.last + 1, sum(waiter.count for waiter in self._batch), body)
-        handle = self._handles.take(self)
-        after = Position(position.end + len(line), self._batch[-1].last)
-        self._start(
-            lambda lease: self.file.flush(lease, handle, position, line),
-            lambda job: self._flushed(job, after),
-        )
+        self._after = Position(position.end + len(line), self._batch[-1].last)
+        flush = partial(self.file.flush, self._handles.take(self), position, line)
+        self._start(flush, self._flushed, patient=True)
 
     def _next_batch(self, position: Position) -> list[Waiter]:
         """Take from the queue, in order, what fits into one line.
@@ -195,14 +199,14 @@ class Stream:
         for waiter in waiting:
             waiter.fail(self._as_ours(job.error))
 
-    def _flushed(self, job: Job, after: Position) -> None:
+    def _flushed(self, job: Job) -> None:
         batch, error = self._batch, job.error
         if isinstance(error, StreamBroken):
             self._break(str(error))
             return
         self._batch = []
         if error is None:
-            self.position = after
+            self.position = self._after
             self._handles.put(self, job.value)
             for waiter in batch:
                 waiter.settle(waiter.last)

@@ -10,6 +10,7 @@ from msgspec import Struct
 from vaala_storage.errors import NotFound, StorageFull, StreamBroken
 from vaala_storage.file.layout import SUFFIX, Layout
 from vaala_storage.file.mapping import storage_error
+from vaala_storage.file.pool import Job
 from vaala_storage.file.scan import Span, last_batch
 from vaala_storage.file.system import Files
 from vaala_storage.limits import BATCH_BYTES_MAX, TORN_FILES_MAX
@@ -29,24 +30,6 @@ class Position(Struct, frozen=True):
 
 class Moved(Exception):
     """The file is not where memory left it: another writer, or it was removed."""
-
-
-class GivenUp(Exception):
-    """Nobody waits for this job any more, and others may have changed the file since."""
-
-
-class Lease:
-    """A job's right to change the file; it ends when the job is given up as silent.
-
-    A call that comes back after a minute must not cut what was appended meanwhile.
-    """
-
-    def __init__(self) -> None:
-        self.ended = False
-
-    def check(self) -> None:
-        if self.ended:
-            raise GivenUp
 
 
 class StreamFile(Struct, frozen=True):
@@ -71,7 +54,7 @@ class StreamFile(Struct, frozen=True):
     def filename(self) -> str:
         return f"{self.directory}/{self.name}{SUFFIX}"
 
-    def load(self, lease: Lease) -> tuple[Position, tuple[Damage, ...]]:
+    def load(self, job: Job) -> tuple[Position, tuple[Damage, ...]]:
         """Find the end of the stream and cut what is torn behind it; raises `NotFound`.
 
         What is found is made durable: the process that wrote it may have been killed before its
@@ -91,7 +74,7 @@ class StreamFile(Struct, frozen=True):
             kept = None
             if position.end < size:
                 kept = self._keep(handle, position.end, size)
-                lease.check()
+                job.check()
                 self.files.truncate(handle, position.end)
             self.files.sync_data(handle)
         finally:
@@ -116,7 +99,7 @@ class StreamFile(Struct, frozen=True):
         finally:
             self.files.close(handle)
 
-    def roll_back(self, lease: Lease, position: Position) -> None:
+    def roll_back(self, position: Position, job: Job) -> None:
         """Remove what a failed append left behind ``position``; `load` comes after it.
 
         After a failed sync the system may show bytes that the device does not hold and report the
@@ -129,12 +112,12 @@ class StreamFile(Struct, frozen=True):
             return
         try:
             if self.files.state(handle).size > position.end:
-                lease.check()
+                job.check()
                 self.files.truncate(handle, position.end)
         finally:
             self.files.close(handle)
 
-    def flush(self, lease: Lease, handle: int | None, position: Position, line: bytes) -> int:
+    def flush(self, handle: int | None, position: Position, line: bytes, job: Job) -> int:
         """Write a line at the end and return, once it is durable, the open handle.
 
         ``handle`` is this call's until it returns it; on an error it has been closed.
@@ -145,8 +128,8 @@ class StreamFile(Struct, frozen=True):
             state = self.files.state(handle)
             if state.size != position.end or state.links == 0:
                 raise Moved
-            lease.check()
-            self._write(lease, handle, position, line)
+            job.check()
+            self._write(job, handle, position, line)
             self._sync(handle, position)
         except BaseException:
             with contextlib.suppress(OSError):
@@ -162,18 +145,18 @@ class StreamFile(Struct, frozen=True):
         except OSError as error:
             raise storage_error(error, self.label) from error
 
-    def _write(self, lease: Lease, handle: int, position: Position, line: bytes) -> None:
+    def _write(self, job: Job, handle: int, position: Position, line: bytes) -> None:
         try:
             written = self.files.write(handle, line)
         except OSError as error:
-            self._undo(lease, handle, position)
+            self._undo(job, handle, position)
             raise storage_error(error, self.label) from error
         if written < len(line):
-            self._undo(lease, handle, position)
+            self._undo(job, handle, position)
             raise StorageFull(f"{self.label}: no space: {written} of {len(line)} bytes fit")
 
-    def _undo(self, lease: Lease, handle: int, position: Position) -> None:
-        lease.check()
+    def _undo(self, job: Job, handle: int, position: Position) -> None:
+        job.check()
         try:
             self.files.truncate(handle, position.end)
             if not position.exists:

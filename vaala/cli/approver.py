@@ -18,7 +18,6 @@ from vaala.tools.text import clean_line
 from vaala_protocol.errors import NotFound, NotPending
 from vaala_protocol.items import Approval, ApprovalOption, Question
 
-ANSWERED_BY = "vaala run"
 RULE_CHARS_MAX = 1000
 """A longer command is not shown to be pasted."""
 _SPARE_KEYS = "asdfgh"
@@ -44,6 +43,8 @@ class Approver(Struct):
     view: View
     directory: str
     """Where the conversation works."""
+    name: str = "vaala run"
+    """Who answers, for all who watch and for the log."""
     rules: RunRules = RunRules()
     """What is answered for the person; see `vaala.cli.allowing`."""
     refused: list[str] = []
@@ -70,14 +71,11 @@ class Approver(Struct):
             await self._answer(approval, _allowance(approval), f"--allow {rule}")
             return
         if self.rules.only:
-            self.refused.append(_way_out(approval, title))
             reason = "the mode read-only allows nothing but what a rule names"
-            await self._answer(approval, _rejection(approval), reason)
+            await self._refuse(approval, title, reason)
             return
         if self.terminal is None or not self.terminal.in_foreground():
-            self.refused.append(_way_out(approval, title))
-            reason = "nobody can be asked: there is no terminal"
-            await self._answer(approval, _rejection(approval), reason)
+            await self._refuse(approval, title, "nobody can be asked: there is no terminal")
             return
         content = await preview(call, self.directory) if call else []
         with self.view.asking() as say:
@@ -86,11 +84,19 @@ class Approver(Struct):
             if given is None or not await self._answer(approval, *given):
                 say("\n(it was settled meanwhile)\n" if given is None else "(too late)\n")
 
+    async def _refuse(self, approval: Approval, title: str, reason: str) -> None:
+        """Reject, and remember it unless somebody else was faster."""
+        way_out = _way_out(approval, title)
+        # Before the answer: the turn may end before we hear that it was taken.
+        self.refused.append(way_out)
+        if not await self._answer(approval, _rejection(approval), reason):
+            self.refused.remove(way_out)
+
     async def _answer(self, approval: Approval, option: str, reason: str) -> bool:
         """Answer; False when it was settled before."""
         try:
             await self.conversation.answer_approval(
-                approval.id, option, by=ANSWERED_BY, reason=reason
+                approval.id, option, by=self.name, reason=reason
             )
         except (NotPending, NotFound):
             return False
@@ -116,7 +122,7 @@ class Approver(Struct):
     async def _answer_question(self, question: Question, answer: str | None) -> bool:
         """Answer; False when it was settled before."""
         try:
-            await self.conversation.answer_question(question.id, answer, by=ANSWERED_BY)
+            await self.conversation.answer_question(question.id, answer, by=self.name)
         except (NotPending, NotFound):
             return False
         return True

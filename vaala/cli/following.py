@@ -153,7 +153,7 @@ async def _attached(conversation: RemoteConversation, terminal: Terminal) -> Dri
     view = TextView(conversation.id, output)
     places = (await conversation.info()).locations
     where = places[0].directory if places else "."
-    approver = Approver(conversation, progress, terminal, view, where)
+    approver = Approver(conversation, progress, terminal, view, where, name="vaala attach")
     return Driver(conversation, view, output, progress, approver, None)
 
 

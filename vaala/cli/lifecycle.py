@@ -12,7 +12,7 @@ from vaala.cli.connecting import data_dir, find_server, open_server
 from vaala.cli.exits import DONE, FAILED, CommandFailed
 from vaala.cli.failures import run_program
 from vaala.cli.standard import aside, say
-from vaala.discovery import is_owned, place_of
+from vaala.discovery import NoRecord, Place, is_owned, place_of, read_record
 from vaala_protocol.errors import Busy
 
 END_S = 30.0
@@ -51,10 +51,16 @@ async def _end(arguments: Namespace) -> int | None:
             await client.shutdown(only_if_idle=arguments.if_idle, reason="vaala stop")
         except Busy as error:
             raise CommandFailed(f"{error}; leave out --if-idle to interrupt it", FAILED) from error
-    lock = place_of(data_dir(arguments), os.environ).owner_lock
+    place = place_of(data_dir(arguments), os.environ)
     with trio.move_on_after(END_S):
         while True:
-            if not await trio.to_thread.run_sync(is_owned, lock):
+            if not await trio.to_thread.run_sync(_is_there, place, pid):
                 return pid
             await trio.sleep(_POLL_S)
     raise CommandFailed(f"the server (process {pid}) has not ended within {END_S:g} s", FAILED)
+
+
+def _is_there(place: Place, pid: int) -> bool:
+    """Tell whether a server still has the data; blocks. Another client may have begun one since."""
+    record = read_record(place.record, place.data)
+    return is_owned(place.owner_lock) and (isinstance(record, NoRecord) or record.pid == pid)

@@ -123,7 +123,7 @@ async def _driver(job: Job, arguments: Namespace, terminal: Terminal | None) -> 
     view.note(job.model_line)
     places = (await conversation.info()).locations
     where = places[0].directory if places else os.curdir
-    approver = Approver(conversation, progress, terminal, view, where, job.rules)
+    approver = Approver(conversation, progress, terminal, view, where, rules=job.rules)
     return Driver(conversation, view, output, progress, approver, job.settings)
 
 

@@ -110,16 +110,22 @@ async def _import(arguments: Namespace) -> int:
 
 
 async def _into_server(client: Client, name: str, file: BinaryIO) -> str:
-    """Let the server read the archive: from its file, which for stdin is one of our own."""
+    """Let the server read the archive: from its file, or a copy of what is no file to others."""
     try:
-        if name != STANDARD:
-            return (await client.import_conversation(name)).id
+        if path := await trio.to_thread.run_sync(_shared_path, name):
+            return (await client.import_conversation(path)).id
         with tempfile.NamedTemporaryFile(suffix=".tar.gz") as copy:
             await trio.to_thread.run_sync(shutil.copyfileobj, file, copy)
             copy.flush()
             return (await client.import_conversation(copy.name)).id
     except Refused as error:
         raise CommandFailed(f"{name}: {error}", USAGE) from error
+
+
+def _shared_path(name: str) -> str | None:
+    """Return the path of a file for other processes too; None: it is a pipe, or only ours."""
+    path = os.path.realpath(name)
+    return path if name != STANDARD and os.path.isfile(path) else None
 
 
 def _imported(new_id: str) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
@@ -142,6 +143,11 @@ def test_delete_and_import_go_through_a_server_that_runs(vaala: Vaala, script: S
     assert vaala("delete", "--yes", conversation_id).code == 0
     assert len(vaala("import", "a.tar.gz").out) == 37
     assert len(vaala("import", "-", stdin=Path("a.tar.gz").read_bytes()).out) == 37
+    reader, writer = os.pipe()
+    os.write(writer, Path("a.tar.gz").read_bytes())
+    os.close(writer)
+    assert len(vaala("import", f"/dev/fd/{reader}").out) == 37
+    os.close(reader)
     Path("bad.tar.gz").write_text("no archive")
     assert vaala("import", "bad.tar.gz").code == 2
     assert "vaala stop" in vaala("reindex").err

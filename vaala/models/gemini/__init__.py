@@ -1,0 +1,1 @@
+"""Gemini generateContent, as generativelanguage.googleapis.com and Vertex AI speak it."""

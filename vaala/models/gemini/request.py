@@ -1,0 +1,105 @@
+"""The body of a request. Whatever it is made of, what comes out is a legal one.
+
+It is put together from bytes: the history is encoded already, so that a long one costs copies of
+memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from vaala.models.base import ModelFailure, ModelRequest, ToolSpec
+from vaala.models.gemini.encode import encode_messages, joined_contents
+from vaala.models.gemini.names import legal_name
+from vaala.models.gemini.replay import Owner
+from vaala.models.gemini.schema import normalised, open_api
+from vaala.models.gemini.thinking import thinking_config
+from vaala.models.gemini.wire import json_bytes
+from vaala.text import is_blank
+
+_RESERVED = frozenset({"model", "contents", "systeminstruction", "tools", "cachedcontent"})
+_OF_THE_REQUEST = frozenset({"safetysettings", "toolconfig", "labels", "servicetier", "store"})
+"""Options that are fields of the request; every other one is a field of its ``generationConfig``
+(ai.google.dev/api/generate-content)."""
+_CONFIG = "generationconfig"
+_CANDIDATES = "candidatecount"
+
+
+def request_body(request: ModelRequest, owner: Owner, model: str, *, json_schema: bool) -> bytes:
+    """Return the body of a request; ``model`` is the model's name at the provider.
+
+    ``json_schema``: tools are described in JSON Schema, and not in the older form. Raises
+    `ModelFailure` of kind ``invalid_request`` for an option that is reserved or an effort that is
+    not known.
+    """
+    fields = _fields(request, model)
+    if not is_blank(request.instructions):
+        fields["systemInstruction"] = {"parts": [{"text": request.instructions}]}
+    if request.tools:
+        declarations = declared(request.tools, json_schema=json_schema)
+        fields["tools"] = [{"functionDeclarations": declarations}]
+    contents = joined_contents([request.history, encode_messages(request.messages, owner)])
+    parts = [b'{"contents":[', contents, b"]"]
+    for name, value in fields.items():
+        parts += [b",", json_bytes(name), b":", json_bytes(value)]
+    parts.append(b"}")
+    return b"".join(parts)
+
+
+def declared(tools: Sequence[ToolSpec], *, json_schema: bool) -> list[dict[str, Any]]:
+    """Return the tools as function declarations; of two with one name the first."""
+    declarations: dict[str, dict[str, Any]] = {}
+    for tool in tools:
+        name = legal_name(tool.name)
+        if name in declarations:
+            continue
+        described = tool.name if is_blank(tool.description) else tool.description
+        declaration: dict[str, Any] = {"name": name, "description": described}
+        parameters = normalised(tool.parameters)
+        # A function without parameters has no schema: an object without properties was refused.
+        if parameters["properties"]:
+            key = "parametersJsonSchema" if json_schema else "parameters"
+            declaration[key] = parameters if json_schema else open_api(parameters)
+        declarations[name] = declaration
+    return list(declarations.values())
+
+
+def _fields(request: ModelRequest, model: str) -> dict[str, Any]:
+    config: dict[str, Any] = {}
+    thinking = thinking_config(model, request.effort)
+    if thinking is not None:
+        config["thinkingConfig"] = thinking
+    if request.output_tokens_max is not None:
+        config["maxOutputTokens"] = request.output_tokens_max
+    fields: dict[str, Any] = {}
+    for name, value in request.options.items():
+        plain = _plain(name)
+        if plain in _OF_THE_REQUEST:
+            fields[name] = value
+        elif plain == _CONFIG and isinstance(value, dict):
+            config |= {_camel(key): item for key, item in value.items()}
+        else:
+            config[_camel(name)] = value
+    _refuse_reserved([*request.options, *config])
+    if config:
+        fields["generationConfig"] = config
+    return fields
+
+
+def _refuse_reserved(names: Sequence[str]) -> None:
+    reserved = sorted({name for name in names if _plain(name) in _RESERVED | {_CANDIDATES}})
+    if reserved:
+        text = f"model options cannot set {', '.join(reserved)}: remove them"
+        raise ModelFailure("invalid_request", text)
+
+
+def _plain(name: str) -> str:
+    """Servers take both spellings of a field, ``topP`` and ``top_p``."""
+    return name.replace("_", "").lower()
+
+
+def _camel(name: str) -> str:
+    """Return the spelling that we use ourselves, so that an option replaces what we would say."""
+    head, *rest = name.split("_")
+    return head + "".join(part[:1].upper() + part[1:] for part in rest)

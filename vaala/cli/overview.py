@@ -33,6 +33,7 @@ def next_steps() -> str:
             'vaala run --model scripted "hello"          see it work without any model',
             'vaala run --continue "And now?"             go on where you were',
             "vaala list                                  what you did before",
+            "vaala status                                what runs now, and what it waits for",
             "vaala --help                                everything else",
         )
     )

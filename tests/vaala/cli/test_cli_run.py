@@ -166,6 +166,12 @@ def test_the_exit_code_tells_how_it_ended(
     assert complaint in done.err
 
 
+def test_the_word_error_on_stderr_is_no_failure(vaala: Vaala, script: Script) -> None:  # J4-4
+    steps = '  - call: {tool: exec_command, arguments: {command: "echo ERROR >&2"}}\n  - say: ok\n'
+    done = vaala("run", "--model", script(steps), "--mode", "full", "log an ERROR")
+    assert (done.code, done.out, "ERROR" in done.err) == (0, "ok\n", True)
+
+
 def test_a_limit_of_the_agent_is_exit_code_3(vaala: Vaala, script: Script, isolated: Path) -> None:
     _configure(isolated, agents="brief: {budgets: {steps_max: 1}}")
     steps = "  - call: {tool: list_dir, arguments: {path: .}}\n  - say: never\n"

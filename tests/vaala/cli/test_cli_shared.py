@@ -151,3 +151,37 @@ def test_what_a_killed_server_leaves_holds_nothing_up(
     again = _call("run", "--continue", "-m", model, "two")
     assert (again.returncode, again.stdout) == (0, b"You said two\n")
     assert _status()["server"]["pid"] not in (first, os.getpid())
+
+
+WATCH = """
+import sys
+def watch(event, arguments):
+    if event == "socket.getaddrinfo":
+        host = arguments[0]
+    elif event == "socket.connect" and isinstance(arguments[1], tuple):
+        host = arguments[1][0]
+    else:
+        return
+    if host not in ("127.0.0.1", "::1", "localhost"):
+        with open({file!r}, "a") as told:
+            print(event, host, file=told)
+sys.addaudithook(watch)
+"""
+
+
+@pytest.mark.parametrize("way", [[], ["--in-process"]])
+def test_nothing_asks_a_network_at_the_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: list[str]
+) -> None:  # J5-2
+    """Every interpreter watches what it connects to, that of the server too."""
+    told = tmp_path / "told"
+    (tmp_path / "sitecustomize.py").write_text(WATCH.format(file=str(told)))
+    paths = [str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))
+    reach = "import socket; socket.socket(type=socket.SOCK_DGRAM).connect(('192.0.2.1', 9))"
+    subprocess.run([sys.executable, "-c", reach], check=False, capture_output=True)
+    assert told.read_text() == "socket.connect 192.0.2.1\n"
+    told.unlink()
+    assert _call("run", *way, "-m", "scripted", "hi").returncode == 0
+    assert _call("list").returncode == 0
+    assert not told.exists()

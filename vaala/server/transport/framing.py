@@ -34,7 +34,8 @@ class FramedStream(trio.abc.Stream):
         would leave it lying until more comes (H8-1).
         """
         self._stream = stream
-        self._early = [upgrade, behind]
+        self._upgrade = upgrade
+        self._behind = behind
         self._lock = trio.Lock()
         self._answered = trio.Event()
         self._unexplained = 0
@@ -70,11 +71,14 @@ class FramedStream(trio.abc.Stream):
     async def receive_some(self, max_bytes: int | None = None) -> bytes:
         if self.closed.is_set():
             raise trio.ClosedResourceError("trio-websocket has closed the stream")
-        if len(self._early) == 1:
+        if self._upgrade:
+            data, self._upgrade = self._upgrade, b""
+        else:
             await self._answered.wait()
-        data = self._early.pop(0) if self._early else b""
-        if not data:
-            data = await self._stream.receive_some(max_bytes)
+            size = limits.FRAMES_BYTES if max_bytes is None else max_bytes
+            data, self._behind = self._behind[:size], self._behind[size:]
+            if not data:
+                data = await self._stream.receive_some(size)
         self._unexplained += len(data)
         if self._unexplained > limits.BYTES_WITHOUT_MESSAGE_MAX:
             await self.send_close(ABUSE, f"{self._unexplained} bytes without a whole message")

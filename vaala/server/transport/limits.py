@@ -29,6 +29,9 @@ LINGER_BYTES_MAX = 32 * 1024 * 1024
 unread resets the connection, and the client might never see why."""
 
 RECEIVE_BYTES = 64 * 1024
+FRAMES_BYTES = 4 * 1024
+"""What trio-websocket gets to see at once. It takes that apart without letting anyone else run, and
+for frames that hold nothing it takes 10 us each: 110 ms for 64 KiB of them, 7 ms for this."""
 UNSENT_BYTES = 16 * 1024
 """What the kernel takes beyond what is on its way: more would only delay what comes later, and
 blur when a slow client has read something. As in trio's own streams."""

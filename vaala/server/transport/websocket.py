@@ -121,7 +121,7 @@ async def _upgraded(
             nursery,
             framed,
             max_message_size=MESSAGE_BYTES_MAX,
-            receive_buffer_size=limits.RECEIVE_BYTES,
+            receive_buffer_size=limits.FRAMES_BYTES,
         )
         connection = await request.accept(extra_headers=headers)
         return connection, WebSocketWire(connection, framed, stream), stream

@@ -172,6 +172,35 @@ async def test_frames_that_say_they_are_huge_take_no_memory(
         assert sent < MESSAGE_BYTES_MAX + limits.LINGER_BYTES_MAX + 20_000_000
 
 
+async def passes(door: Door, frames: bytes) -> int:
+    """Return how often everybody else may run while frames, and a ping behind them, are taken."""
+    count = 0
+
+    async def others() -> None:
+        nonlocal count
+        while True:
+            await trio.lowlevel.checkpoint()
+            count += 1
+
+    async with await door.connect() as stream, trio.open_nursery() as nursery:
+        await stream.send_all(upgrade(door.host) + frames + frame(9, b"all taken"))
+        nursery.start_soon(others)
+        answer = b""
+        while not answer.endswith(b"all taken"):
+            answer += await stream.receive_some()
+        nursery.cancel_scope.cancel()
+    return count
+
+
+async def test_a_flood_of_empty_frames_lets_others_run() -> None:
+    async with open_door() as door:
+        await passes(door, b"")  # what is imported late
+        alone = await passes(door, b"")
+        flood = frame(1, b"", fin=False) + frame(0, b"", fin=False) * 8_000
+        pieces = len(flood) // limits.FRAMES_BYTES
+        assert await passes(door, flood) - alone >= pieces
+
+
 async def test_connections_that_say_nothing_keep_nobody_out(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -178,13 +178,21 @@ class UntoldPool(InlinePool):
             job.done(job)
 
 
-async def test_an_append_that_has_finished_untold_is_not_taken_for_silent() -> None:
+def untold_streams(*names: str) -> tuple[UntoldPool, Watch, list[Stream]]:
+    """Return streams of no entries that share a pool and a watch."""
     files = MemoryFiles()
     for directory in ("/data", "/data/p"):
         files.make_directory(directory)
-    pool, layout = UntoldPool(), Layout.of(files, "/data")
-    stream = Stream(StreamFile(layout, "p", "s"), pool, Handles(files, pool, 1), Watch())
     files.close(files.open_new("/data/p/metadata.jsonl"))
+    pool, watch, layout = UntoldPool(), Watch(), Layout.of(files, "/data")
+    handles = Handles(files, pool, len(names))
+    return pool, watch, [
+        Stream(StreamFile(layout, "p", name), pool, handles, watch) for name in names
+    ]  # fmt: skip
+
+
+async def test_an_append_that_has_finished_untold_is_not_taken_for_silent() -> None:
+    pool, _, (stream,) = untold_streams("s")
     async with trio.open_nursery() as nursery:
         nursery.start_soon(stream.append, encode_body([{"n": 1}], "s"), 1, 0)
         await wait_all_tasks_blocked()
@@ -192,3 +200,25 @@ async def test_an_append_that_has_finished_untold_is_not_taken_for_silent() -> N
         stream.silent()
     assert stream.position is not None
     assert stream.position.last == 1
+
+
+async def test_after_a_pause_of_the_whole_process_nothing_is_taken_for_silent(
+    mock_clock: MockClock,
+) -> None:
+    """Stopped and continued: all is overdue, and all has finished."""
+    pool, watch, (one, other) = untold_streams("one", "other")
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(watch.run)
+        async with trio.open_nursery() as appends:
+            appends.start_soon(one.append, encode_body([{"n": 1}], "one"), 1, 0)
+            appends.start_soon(other.append, encode_body([{"n": 1}], "other"), 1, 0)
+            await wait_all_tasks_blocked()
+            pool.collect()  # both are loaded, and their appends are written
+            # Behind one of them another begins as soon as it is told.
+            appends.start_soon(other.append, encode_body([{"n": 2}], "other"), 1, 1)
+            await wait_all_tasks_blocked()
+            mock_clock.jump(SYNC_SILENCE_S_MAX + 1)
+            await wait_all_tasks_blocked()
+            pool.collect()
+        nursery.cancel_scope.cancel()
+    assert [stream.position and stream.position.last for stream in (one, other)] == [1, 2]

@@ -42,13 +42,18 @@ class Watch:
             await self._wake.wait()
             while self._deadlines:
                 await trio.sleep_until(next(iter(self._deadlines.values())))
-                for job, deadline in tuple(self._deadlines.items()):
-                    if deadline > trio.current_time():
-                        break
-                    del self._deadlines[job]
-                    job.silent()
+                self._find_silent()
             self._wake = trio.Event()
             self._parked = True
+
+    def _find_silent(self) -> None:
+        """Look at the oldest again each time: one that is asked may end others, or begin anew."""
+        while self._deadlines:
+            job, deadline = next(iter(self._deadlines.items()))
+            if deadline > trio.current_time():
+                break
+            del self._deadlines[job]
+            job.silent()
 
 
 @asynccontextmanager

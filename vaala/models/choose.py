@@ -35,14 +35,14 @@ class Known(Struct, frozen=True):
     keys: tuple[str, ...]
     """Variables of its key; the first that is set counts."""
     model: str
-    """The default: in the models.dev catalogue (1.0.398) as able to call tools; the newest that
-    also does so without an account of a higher tier, and is no preview."""
+    """The default: able to call tools, no preview, not for an account of a higher tier alone
+    (models.dev catalogue 1.0.398; platform.claude.com/docs/en/about-claude/models)."""
     url_variable: str = ""
 
 
 PROVIDERS: Mapping[str, Known] = {
     "anthropic": Known(
-        "https://api.anthropic.com/v1", "anthropic", ("ANTHROPIC_API_KEY",), "claude-sonnet-4-6"
+        "https://api.anthropic.com/v1", "anthropic", ("ANTHROPIC_API_KEY",), "claude-sonnet-5-5"
     ),
     "openai": Known(
         "https://api.openai.com/v1", "chat", ("OPENAI_API_KEY",), "gpt-5.2", "OPENAI_BASE_URL"

@@ -50,7 +50,7 @@ _NOT_OVERFLOW = (
 )
 _BILLING = (
     r"insufficient_quota|billing|credit balance|insufficient (?:balance|credits?|funds)"
-    r"|exceeded your current quota|payment required|out of credits"
+    r"|exceeded your current quota|payment required|out of credits|api usage limits?"
 )
 _AUTH = (
     r"authentication_error|invalid_api_key|api key not valid|permission_(?:error|denied)"

@@ -54,6 +54,12 @@ KEYS = [
     ({"OPENROUTER_API_KEY": "k", "OPENAI_API_KEY": "k"}, "openai/gpt-5.2", "OPENAI_API_KEY is set"),
     ({"OPENAI_API_KEY": " ", "OPENROUTER_API_KEY": "k"}, "openrouter/anthropic/claude-sonnet-4.5",
      "OPENROUTER_API_KEY is set"),
+    ({"ANTHROPIC_API_KEY": "k", "OPENAI_API_KEY": "k"}, "anthropic/claude-sonnet-5-5",
+     "ANTHROPIC_API_KEY is set"),
+    ({"GOOGLE_API_KEY": "k", "OPENROUTER_API_KEY": "k"}, "gemini/gemini-3.5-flash",
+     "GOOGLE_API_KEY is set"),
+    ({"GEMINI_API_KEY": "k", "GOOGLE_API_KEY": "g"}, "gemini/gemini-3.5-flash",
+     "GEMINI_API_KEY is set"),
 ]  # fmt: skip
 
 

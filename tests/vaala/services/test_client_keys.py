@@ -65,6 +65,7 @@ async def test_the_order() -> None:
         )
         router = {"OPENROUTER_API_KEY": "k"}
         assert (await chosen(models, router)).endswith("OPENROUTER_API_KEY is set at the client")
+        assert (await chosen(models, {"ANTHROPIC_API_KEY": "k"})).startswith("anthropic/claude")
         assert (await chosen(models, {})).endswith("OPENAI_API_KEY is set"), "nothing is left over"
     acme = Provider("acme", "http://127.0.0.1:1/v1", models=("big",))
     async with open_models([acme], own, local_servers=NOWHERE) as models:

@@ -1,0 +1,163 @@
+"""Our messages as the JSON of the Messages API.
+
+Each message is encoded by itself. The API wants neighbours of one role as one message, all results
+of an answer in the one that follows it: they are joined by `joined`, when a request is made, at
+the seam that their bytes show. Spaces where `encode` writes none make it unmistakable: a seam is
+found neither in a text, whose quotes are escaped, nor in the arguments of a call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from vaala.models.anthropic.limits import ARGUMENTS_DEPTH_MAX
+from vaala.models.anthropic.replay import Block, Owner, replayed
+from vaala.models.base import AssistantSaid, CallPart, CallResult, Message, UserSaid
+from vaala.models.tool_names import wire_name
+from vaala.models.wire import call_id, json_bytes, shown
+from vaala.text import is_blank
+from vaala_protocol.base import Malformed, decode
+from vaala_protocol.content import Content
+
+USER = b'{"role":"user", "content":['
+ASSISTANT = b'{"role":"assistant", "content":['
+_USER_END = b"]}"
+_ASSISTANT_END = b"] }"
+_SEAMS = (_USER_END + b"," + USER, _ASSISTANT_END + b"," + ASSISTANT)
+
+_CACHE = b',"cache_control":{"type":"ephemeral"}'
+THOUGHTS = (b'{"type":"thinking",', b'{"type":"redacted_thinking",')
+RESULT = b'{"type":"tool_result",'
+
+
+def encode_messages(messages: Iterable[Message], owner: Owner) -> bytes:
+    """Return the messages as JSON objects joined by commas."""
+    return b",".join(_message(message, owner) for message in messages)
+
+
+def joined(history: bytes, messages: bytes) -> bytes:
+    """Return the messages of a request, neighbours of one role made one."""
+    whole = b",".join(piece for piece in (history, messages) if piece)
+    for seam in _SEAMS:
+        whole = whole.replace(seam, b",")
+    return whole
+
+
+def with_cache_marks(messages: bytes) -> bytes:
+    """Mark where the server keeps what it has read: at the end, and before the last answer.
+
+    The second is where the request before this one ended. Without it a server that looks back 20
+    blocks from the first would miss what it has after an answer of ten calls
+    (platform.claude.com/docs/en/build-with-claude/prompt-caching).
+    """
+    if not messages.endswith(b"}" + _USER_END):
+        return messages
+    end = len(messages) - len(b"}" + _USER_END)
+    parts = [messages[:end], _CACHE, messages[end:]]
+    seam = b"}" + _USER_END + b"," + ASSISTANT
+    if (at := messages.rfind(seam)) >= 0:
+        parts[:1] = [messages[:at], _CACHE, messages[at:end]]
+    return b"".join(parts)
+
+
+def lacks_thought(messages: bytes) -> bool:
+    """Tell whether an answer that waits for results of its calls does not begin with a thought."""
+    answer, asked = messages.rfind(ASSISTANT), messages.rfind(USER)
+    if not 0 <= answer < asked:
+        return False
+    waits = messages.startswith(RESULT, asked + len(USER))
+    return waits and not messages.startswith(THOUGHTS, answer + len(ASSISTANT))
+
+
+def without_thoughts(messages: bytes) -> bytes:
+    """Return the messages of a request without any thoughts. Costs a reading of them all."""
+    kept: list[bytes] = []
+    for message in decode(b"[" + messages + b"]"):
+        content = [block for block in message["content"] if "thinking" not in block["type"]]
+        kept.append(_of(message["role"], content))
+    return b",".join(kept)
+
+
+def has_thoughts(messages: bytes) -> bool:
+    return any(thought in messages for thought in THOUGHTS)
+
+
+def _message(message: Message, owner: Owner) -> bytes:
+    match message:
+        case UserSaid():
+            texts = _texts(message.content) or [_text("(nothing)")]
+            return _of("user", texts)
+        case AssistantSaid():
+            return _of("assistant", _answer(message, owner))
+        case CallResult():
+            return _of("user", [_result(message)])
+
+
+def _of(role: str, blocks: Sequence[Block]) -> bytes:
+    begin, end = (USER, _USER_END) if role == "user" else (ASSISTANT, _ASSISTANT_END)
+    return begin + b",".join(map(json_bytes, blocks)) + end
+
+
+def _answer(said: AssistantSaid, owner: Owner) -> list[Block]:
+    calls = [_call(call) for call in said.calls]
+    blocks = replayed(said, calls, owner)
+    if blocks is not None:
+        return blocks
+    texts = [] if is_blank(said.text) else [_text(said.text)]
+    return texts + calls or [_text("(nothing)")]
+
+
+def _call(call: CallPart) -> Block:
+    return {
+        "type": "tool_use",
+        "id": call_id(call.id),
+        "name": wire_name(call.name),
+        "input": _input(call.arguments),
+    }
+
+
+def _input(arguments: str) -> dict[str, Any]:
+    """Return arguments as the object that the API wants; what is none is wrapped."""
+    if not arguments.strip():
+        return {}
+    try:
+        value = decode(arguments.encode())
+    except (Malformed, UnicodeEncodeError):
+        value = None
+    if isinstance(value, dict) and _is_shallow(value):
+        return value
+    return {"malformed_arguments": arguments}
+
+
+def _is_shallow(value: dict[str, Any]) -> bool:
+    """Tell whether a value has few enough objects and arrays inside each other."""
+    level: list[Any] = [value]
+    for _ in range(ARGUMENTS_DEPTH_MAX):
+        level = [
+            inner
+            for outer in level
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(inner, dict | list)
+        ]
+        if not level:
+            return True
+    return False
+
+
+def _result(result: CallResult) -> Block:
+    block: Block = {
+        "type": "tool_result",
+        "tool_use_id": call_id(result.id),
+        "content": _texts(result.content) or [_text("(no output)")],
+    }
+    return block | {"is_error": True} if result.is_error else block
+
+
+def _texts(content: Iterable[Content]) -> list[Block]:
+    """Return blocks of text; a blank one is refused and left out."""
+    return [_text(text) for text in map(shown, content) if not is_blank(text)]
+
+
+def _text(text: str) -> Block:
+    return {"type": "text", "text": text}

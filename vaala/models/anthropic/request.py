@@ -1,0 +1,109 @@
+"""A request of the Messages API, put together from bytes: the history is encoded already."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Struct
+
+from vaala.models.anthropic.encode import (
+    encode_messages,
+    has_thoughts,
+    joined,
+    lacks_thought,
+    with_cache_marks,
+    without_thoughts,
+)
+from vaala.models.anthropic.replay import Block, Owner
+from vaala.models.anthropic.schema import input_schema
+from vaala.models.anthropic.thinking import Thinking, output_tokens, thinking_of, version
+from vaala.models.base import ModelFailure, ModelRequest, ToolSpec
+from vaala.models.tool_names import wire_name
+from vaala.models.wire import json_bytes
+from vaala.text import is_blank
+
+RESERVED_OPTIONS = frozenset({"model", "messages", "system", "tools", "stream"})
+"""Fields of the request that are ours; an option with such a name is refused."""
+
+_CACHED: Block = {"cache_control": {"type": "ephemeral"}}
+
+
+class Target(Struct, frozen=True):
+    """The model that a request is for, and what was learned of its server."""
+
+    owner: Owner
+    model: str
+    window_tokens: int | None = None
+    drop_mismatched: bool = False
+    """The server is told to leave out thoughts before which the conversation changed."""
+    keep_thoughts: bool = True
+
+
+class Body(Struct, frozen=True):
+    data: bytes
+    betas: tuple[str, ...]
+    has_thoughts: bool
+
+
+def request_body(request: ModelRequest, target: Target) -> Body:
+    """Return the body of a streaming request, and the beta features that it uses.
+
+    Raises `ModelFailure` of kind ``invalid_request`` for an option that is reserved, or an effort
+    that the model does not know.
+    """
+    reserved = sorted(RESERVED_OPTIONS & request.options.keys())
+    if reserved:
+        raise ModelFailure(
+            "invalid_request", f"model options cannot set {', '.join(reserved)}: remove them"
+        )
+    messages = joined(request.history, encode_messages(request.messages, target.owner))
+    thoughts = has_thoughts(messages)
+    if thoughts and not target.keep_thoughts:
+        messages = without_thoughts(messages)
+    fields, thinking = _fields(request, target, messages)
+    parts = [b'{"model":', json_bytes(target.model), b',"stream":true,"messages":[']
+    parts += [with_cache_marks(messages), b"]"]
+    for name, value in fields.items():
+        parts += [b",", json_bytes(name), b":", json_bytes(value)]
+    parts.append(b"}")
+    return Body(b"".join(parts), thinking.betas, thoughts)
+
+
+def _fields(
+    request: ModelRequest, target: Target, messages: bytes
+) -> tuple[dict[str, Any], Thinking]:
+    tokens_max = request.output_tokens_max or output_tokens(target.model, target.window_tokens)
+    given = request.options.get("max_tokens")
+    tokens_max = given if isinstance(given, int) else tokens_max
+    thinking = thinking_of(
+        target.model, request.effort, tokens_max, drop_mismatched=target.drop_mismatched
+    )
+    if thinking.manual and lacks_thought(messages):
+        thinking = Thinking()
+    fields: dict[str, Any] = {"max_tokens": tokens_max}
+    if not is_blank(request.instructions):
+        fields["system"] = [{"type": "text", "text": request.instructions} | _CACHED]
+    # The key is left out where there is no tool.
+    if request.tools:
+        eager = version(target.model) is not None
+        tools = [_tool(tool, eager=eager) for tool in request.tools]
+        fields["tools"] = [*tools[:-1], tools[-1] | _CACHED]
+    for name, value in (thinking.fields | request.options).items():
+        own = thinking.fields.get(name)
+        # An option beside the effort, such as a format, does not take its place.
+        both = name == "output_config" and isinstance(own, dict) and isinstance(value, dict)
+        fields[name] = own | value if both and isinstance(own, dict) else value
+    return fields, thinking
+
+
+def _tool(tool: ToolSpec, *, eager: bool) -> Block:
+    """Return a tool as the API wants it.
+
+    ``eager``: arguments come as they are made, not checked, each when it is whole: a large file is
+    seen while it is written
+    (platform.claude.com/docs/en/agents-and-tools/tool-use/fine-grained-tool-streaming).
+    """
+    block: Block = {"name": wire_name(tool.name), "input_schema": input_schema(tool.parameters)}
+    if not is_blank(tool.description):
+        block["description"] = tool.description
+    return block | {"eager_input_streaming": True} if eager else block

@@ -1,0 +1,1 @@
+"""OpenAI Responses, stateless: OpenAI, OpenRouter, DeepSeek, LM Studio, llama.cpp, Copilot ..."""

@@ -1,0 +1,151 @@
+"""The bytes of an answer of the Responses API as events. Sans-I/O.
+
+An answer is complete when its terminal event came: ``response.completed``, ``.incomplete``,
+``.failed``; that the connection closed, or ``[DONE]``, says nothing. Everything else, an error
+inside a 200, a web page, nothing at all, raises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from vaala.models.base import FirstByte, ModelEvent, ModelFailure, ProviderBlob, UsageReport
+from vaala.models.events import Decoder
+from vaala.models.failures import Origin, failure_in_stream, failure_of_kind
+from vaala.models.responses.body import Body, parse
+from vaala.models.responses.finish import (
+    FAILED,
+    RUNNING,
+    TERMINAL,
+    failure_of_response,
+    read_finish,
+)
+from vaala.models.responses.output import Output, TooMuch
+from vaala.models.responses.replay import private_data
+from vaala.models.responses.usage import read_usage
+from vaala.models.sse import EventTooLarge, SseEvent
+
+_DONE = b"[DONE]"
+_KEEP_ALIVES = ("keepalive", "ping", "response.heartbeat")
+
+
+class ResponsesDecoder(Decoder):
+    """See `Decoder`. ``names`` gives the names of tools by what they are called on the wire."""
+
+    def __init__(self, origin: Origin, names: Mapping[str, str] | None = None) -> None:
+        self._origin = origin
+        self._body = Body()
+        self._output = Output(names)
+        self._begun = False
+        self._events_seen = 0
+
+    @property
+    def finished(self) -> bool:
+        return self.ended
+
+    @property
+    def events_seen(self) -> int:
+        return self._events_seen
+
+    def feed(self, piece: bytes) -> Iterator[ModelEvent]:
+        if not self._begun:
+            self._begun = True
+            yield FirstByte()
+        try:
+            events = self._body.feed(piece)
+        except EventTooLarge as error:
+            raise self._incomplete(str(error)) from error
+        yield from self._events(events)
+
+    def end(self) -> Iterator[ModelEvent]:
+        if self.ended:
+            return
+        document = self._body.document
+        if document is not None:
+            yield from self._whole_document(document)
+            return
+        yield from self._events(self._body.end())
+        if not self.ended:
+            what = "ended before it was complete" if self._events_seen else "was empty"
+            raise self._incomplete(f"the answer {what}")
+
+    def _events(self, events: list[SseEvent]) -> Iterator[ModelEvent]:
+        for event in events:
+            if self.ended:
+                return
+            yield from self._event(event)
+
+    def _event(self, event: SseEvent) -> Iterator[ModelEvent]:
+        data = event.data.strip()
+        if not data or data == _DONE:
+            return
+        value = parse(event.data)
+        if not isinstance(value, dict):
+            self._events_seen += 1
+            if event.name == "error":
+                raise failure_in_stream(self._origin, event.data)
+            if event.name:
+                return
+            raise self._incomplete(f"an event is no JSON object: {event.text}")
+        kind = value.get("type")
+        kind = kind if isinstance(kind, str) else event.name
+        if kind in _KEEP_ALIVES:
+            return
+        self._events_seen += 1
+        if kind == "error" or event.name == "error" or value.get("error"):
+            raise failure_in_stream(self._origin, event.data)
+        if kind in TERMINAL:
+            response = value.get("response")
+            response = response if isinstance(response, dict) else {}
+            yield from self._close(response, TERMINAL[kind])
+        else:
+            yield from self._grow(self._output.event(kind, value))
+
+    def _close(self, response: dict[str, Any], status: str) -> Iterator[ModelEvent]:
+        """Give the terminal event of a response, or say why it has none.
+
+        ``status`` counts where the response has none of its own.
+        """
+        given = response.get("status")
+        if isinstance(given, str) and given in (*FAILED, "incomplete", "completed"):
+            status = given
+        usage = response.get("usage")
+        if isinstance(usage, dict):
+            yield UsageReport(read_usage(usage))
+        if status in FAILED or response.get("error"):
+            raise failure_of_response(self._origin, response, status)
+        yield from self._grow(self._output.whole_output(response.get("output")))
+        yield from self._grow(self._output.end())
+        output = self._output
+        data = private_data(output.items)
+        if data is not None and (output.chars or output.calls):
+            # Where there is text it is kept with that, so that no empty message has to be.
+            yield ProviderBlob("message" if output.chars else 0, data)
+        self.ended = True
+        details = response.get("incomplete_details")
+        yield read_finish(status, details, calls=len(output.calls), refused=output.refused)
+
+    def _grow(self, events: Iterator[ModelEvent]) -> Iterator[ModelEvent]:
+        try:
+            yield from events
+        except TooMuch as error:
+            raise self._incomplete(str(error)) from error
+
+    def _whole_document(self, document: bytes) -> Iterator[ModelEvent]:
+        if document.startswith(b"<"):
+            text = "the server answered with a web page: is the base URL right, or does a gateway"
+            raise failure_of_kind(self._origin, "network", f"{text} want a login first?")
+        self._events_seen = 1
+        response = parse(document)
+        if not isinstance(response, dict | list):
+            raise self._incomplete("the answer is neither a stream nor a JSON object")
+        if isinstance(response, list) or not isinstance(response.get("output"), list):
+            raise failure_in_stream(self._origin, document)
+        if response.get("status") in RUNNING:
+            text = f"the server answered with a response that is still {response['status']}"
+            raise self._incomplete(text)
+        yield from self._close(response, "completed")
+
+    def _incomplete(self, text: str) -> ModelFailure:
+        return failure_of_kind(self._origin, "incomplete", text, retryable=True)

@@ -1,0 +1,23 @@
+"""The bounds of this wire format, with their units in their names."""
+
+from __future__ import annotations
+
+TOOLS_MAX = 128
+"""OpenAI: "Expected an array with maximum length 128"; xAI documents the same number
+(docs.x.ai/developers/rest-api-reference/inference/chat)."""
+
+NAME_CHARS_MAX = 64
+"""Of a function (developers.openai.com/api/docs/guides/function-calling)."""
+
+OUTPUT_TOKENS_MIN = 16
+"""OpenAI: "Invalid 'max_output_tokens': integer below minimum value. Expected a value >= 16"."""
+
+SCHEMA_DEPTH_MAX = 32
+"""Levels of a tool's parameters; what is deeper becomes "anything". Parsers of servers stop at
+about 128 levels of JSON, and a level of a schema has up to three."""
+
+OUTPUT_ITEMS_MAX = 4096
+"""Items of one answer: messages, pieces of reasoning, calls."""
+
+MODELS_REMEMBERED_MAX = 256
+"""Models of a provider of which it is remembered what they refuse."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import ssl
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -23,6 +23,13 @@ from vaala.models.limits import DRAIN_S, POOL_WAIT_S
 _SENDING = "http11.send_request_headers.started"
 """httpcore's trace event for: connected, and the request begins to leave."""
 
+_HEADERS = {
+    "accept": "*/*",
+    # Compressed streams arrive in lumps.
+    "accept-encoding": "identity",
+    "user-agent": "vaala",
+}
+
 _ERRORS = (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, UnicodeEncodeError)
 """What becomes a `ModelFailure`, without its cause: that may hold the request, and with it the
 key."""
@@ -35,7 +42,7 @@ class Answer:
         self.status = response.status_code
         self.headers: Mapping[str, str] = response.headers
         self._call = call
-        self._pieces = response.aiter_bytes()
+        self._pieces = _pieces(response)
         self._deadline = first_byte_at
         self._begun = False
 
@@ -98,12 +105,12 @@ class Answer:
 
 
 @asynccontextmanager
-async def exchange(client: httpx.AsyncClient, call: Call) -> AsyncGenerator[Answer]:
+async def exchange(transport: httpx.AsyncHTTPTransport, call: Call) -> AsyncGenerator[Answer]:
     """Send the request; the body has the answer. Leaving closes what was not read to its end.
 
     Raises `ModelFailure` when there is no answer: no connection, none in time, not in HTTP.
     """
-    response, first_byte_at = await _send(client, call)
+    response, first_byte_at = await _send(transport, call)
     answer = Answer(response, call, first_byte_at)
     try:
         yield answer
@@ -114,7 +121,7 @@ async def exchange(client: httpx.AsyncClient, call: Call) -> AsyncGenerator[Answ
             await response.aclose()
 
 
-async def _send(client: httpx.AsyncClient, call: Call) -> tuple[httpx.Response, float]:
+async def _send(transport: httpx.AsyncHTTPTransport, call: Call) -> tuple[httpx.Response, float]:
     """Return the answer and the time by which its first byte is due."""
     first_byte_s = call.deadlines.first_byte_s
     scope = trio.CancelScope()
@@ -124,19 +131,30 @@ async def _send(client: httpx.AsyncClient, call: Call) -> tuple[httpx.Response, 
             scope.deadline = trio.current_time() + first_byte_s
 
     try:
-        request = client.build_request(
+        timeout = httpx.Timeout(None, connect=call.deadlines.connect_s, pool=POOL_WAIT_S)
+        request = httpx.Request(
             "GET" if call.body is None else "POST",
             call.url,
-            headers=call.headers,
+            headers={**_HEADERS, **call.headers},
             content=call.body,
-            timeout=httpx.Timeout(None, connect=call.deadlines.connect_s, pool=POOL_WAIT_S),
-            extensions={"trace": trace},
+            extensions={"trace": trace, "timeout": timeout.as_dict()},
         )
+        if request.url.userinfo:
+            user = httpx.BasicAuth(request.url.username, request.url.password)
+            next(user.auth_flow(request))  # it sets the header
         with scope:
-            return await client.send(request, stream=True), scope.deadline
+            return await transport.handle_async_request(request), scope.deadline
     except _ERRORS as error:
         raise _failure(call, error) from None
     raise failure_of_kind(call.origin, "network", _no_first_byte(call), retryable=True)
+
+
+def _pieces(response: httpx.Response) -> AsyncIterator[bytes]:
+    """Return the body as it arrives: directly, or decoded for a server that compresses anyway."""
+    if "content-encoding" in response.headers:
+        return response.aiter_bytes()
+    assert isinstance(response.stream, httpx.AsyncByteStream)
+    return aiter(response.stream)
 
 
 def _no_first_byte(call: Call) -> str:

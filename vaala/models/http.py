@@ -55,10 +55,10 @@ class Http:
         from vaala.models.exchange import exchange
 
         try:
-            client = clients.of(call.url)
+            transport = clients.of(call.url)
         except BadRequest as error:
             raise failure_of_kind(call.origin, "invalid_request", str(error)) from error
-        async with exchange(client, call) as answer:
+        async with exchange(transport, call) as answer:
             yield answer
 
     async def aclose(self) -> None:

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any
-
 from vaala.models.limits import ANSWER_BYTES_MAX
 from vaala.models.sse import EventTooLarge, SseDecoder, SseEvent
-from vaala_protocol.base import Malformed, decode
 
 _SPACE = b" \t\r\n\xef\xbb\xbf"
 
@@ -45,19 +41,3 @@ class Body:
     def end(self) -> list[SseEvent]:
         """Return the event that the end of a stream left without its blank line, if any."""
         return self._sse.flush() if self._is_stream else []
-
-
-def parse(data: bytes) -> Any:
-    """Return the JSON of an event or a document, None when it is none.
-
-    The second, slower reader takes what the first refuses and servers send: bytes that are no
-    UTF-8, half of a surrogate pair, control characters in strings.
-    """
-    try:
-        return decode(data)
-    except Malformed:
-        pass
-    try:
-        return json.loads(data.decode("utf-8", "replace"), strict=False)
-    except (ValueError, RecursionError):
-        return None

@@ -13,7 +13,7 @@ from typing import Any
 from vaala.models.base import FirstByte, ModelEvent, ModelFailure, ProviderBlob, UsageReport
 from vaala.models.events import Decoder
 from vaala.models.failures import Origin, failure_in_stream, failure_of_kind
-from vaala.models.responses.body import Body, parse
+from vaala.models.responses.body import Body
 from vaala.models.responses.finish import (
     FAILED,
     RUNNING,
@@ -25,6 +25,7 @@ from vaala.models.responses.output import Output, TooMuch
 from vaala.models.responses.replay import private_data
 from vaala.models.responses.usage import read_usage
 from vaala.models.sse import EventTooLarge, SseEvent
+from vaala.models.wire import read_json
 
 _DONE = b"[DONE]"
 _KEEP_ALIVES = ("keepalive", "ping", "response.heartbeat")
@@ -80,7 +81,7 @@ class ResponsesDecoder(Decoder):
         data = event.data.strip()
         if not data or data == _DONE:
             return
-        value = parse(event.data)
+        value = read_json(event.data)
         if not isinstance(value, dict):
             self._events_seen += 1
             if event.name == "error":
@@ -137,7 +138,7 @@ class ResponsesDecoder(Decoder):
             text = "the server answered with a web page: is the base URL right, or does a gateway"
             raise failure_of_kind(self._origin, "network", f"{text} want a login first?")
         self._events_seen = 1
-        response = parse(document)
+        response = read_json(document)
         if not isinstance(response, dict | list):
             raise self._incomplete("the answer is neither a stream nor a JSON object")
         if isinstance(response, list) or not isinstance(response.get("output"), list):

@@ -21,12 +21,12 @@ from vaala.models.base import (
     ToolSpec,
     UserSaid,
 )
-from vaala.models.chat.encode import call_id
-from vaala.models.responses.content import arguments_of, text_of, to_json
+from vaala.models.responses.content import arguments_of, text_of
 from vaala.models.responses.limits import OUTPUT_TOKENS_MIN, TOOLS_MAX
-from vaala.models.responses.names import wire_name
 from vaala.models.responses.replay import message_item, replayed
 from vaala.models.responses.schema import legal_parameters
+from vaala.models.tool_names import wire_name
+from vaala.models.wire import call_id, json_bytes
 from vaala.text import is_blank
 from vaala_protocol.base import decode, encode
 from vaala_protocol.items import Private
@@ -73,7 +73,7 @@ def encode_messages(messages: Iterable[Message], author: Author | None = None) -
     Private data goes along where ``author`` wrote it.
     """
     items = (item for message in messages for item in _items(message, author))
-    return b",".join(to_json(item) for item in items)
+    return b",".join(json_bytes(item) for item in items)
 
 
 def without_replay(encoded: bytes) -> bytes:
@@ -90,14 +90,14 @@ def request_body(request: ModelRequest, model: str, author: Author, asked: Asked
     Raises `ModelFailure` of kind ``invalid_request`` for an option that is reserved.
     """
     # One join over all pieces: the history, which can be megabytes, is copied once.
-    parts = [b'{"model":', to_json(model), b',"input":[', *_input(request, author, asked)]
+    parts = [b'{"model":', json_bytes(model), b',"input":[', *_input(request, author, asked)]
     parts.append(b'],"stream":true,"store":false')
     if not is_blank(request.instructions):
-        parts += [b',"instructions":', to_json(request.instructions)]
+        parts += [b',"instructions":', json_bytes(request.instructions)]
     if tools := _tools(request.tools):
-        parts += [b',"tools":', to_json(tools)]
+        parts += [b',"tools":', json_bytes(tools)]
     for name, value in _fields(request, asked).items():
-        parts += [b",", to_json(name), b":", to_json(value)]
+        parts += [b",", json_bytes(name), b":", json_bytes(value)]
     parts.append(b"}")
     return b"".join(parts)
 

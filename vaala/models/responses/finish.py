@@ -6,7 +6,7 @@ from typing import Any
 
 from vaala.models.base import Finish, FinishReason, ModelFailure
 from vaala.models.failures import Origin, failure_in_stream, failure_of_kind
-from vaala.models.responses.content import to_json
+from vaala.models.wire import json_bytes
 from vaala_protocol.settings import ErrorKind
 
 TERMINAL = {
@@ -59,7 +59,7 @@ def failure_of_response(origin: Origin, response: dict[str, Any], status: str) -
     if status == "cancelled" and not error:
         text = "the server cancelled the answer"
         return failure_of_kind(origin, "incomplete", text, retryable=True)
-    failure = failure_in_stream(origin, to_json({"error": error or {"message": "(no reason)"}}))
+    failure = failure_in_stream(origin, json_bytes({"error": error or {"message": "(no reason)"}}))
     code = error.get("code") if isinstance(error, dict) else None
     kind = _kind(code) if isinstance(code, str) else None
     if kind is None or failure.kind != "incomplete":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal, TypeAlias
 
 from vaala.models.chat.text import TextChannel
-from vaala.models.responses.content import to_json
+from vaala.models.wire import json_bytes
 
 Kind: TypeAlias = Literal["message", "reasoning", "function_call", "other"]
 
@@ -112,7 +112,7 @@ class OutputItem:
 def arguments_text(value: Any) -> str | None:
     """Return arguments that came whole as text; some servers send the object itself."""
     if isinstance(value, dict):
-        return to_json(value).decode()
+        return json_bytes(value).decode()
     if not isinstance(value, str):
         return None
     channel = TextChannel()

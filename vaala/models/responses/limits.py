@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 TOOLS_MAX = 128
-"""OpenAI: "Expected an array with maximum length 128"; xAI documents the same number
-(docs.x.ai/developers/rest-api-reference/inference/chat)."""
-
-NAME_CHARS_MAX = 64
-"""Of a function (developers.openai.com/api/docs/guides/function-calling)."""
+"""OpenAI: "Expected an array with maximum length 128"; xAI says the same
+(reference.langchain.com/javascript/langchain-xai/XAIResponsesCreateParams)."""
 
 OUTPUT_TOKENS_MIN = 16
 """OpenAI: "Invalid 'max_output_tokens': integer below minimum value. Expected a value >= 16"."""

@@ -21,8 +21,8 @@ from vaala.models.provider import Provider
 from vaala.models.responses.decode import ResponsesDecoder
 from vaala.models.responses.encode import Asked, Author, encode_messages, request_body
 from vaala.models.responses.limits import MODELS_REMEMBERED_MAX
-from vaala.models.responses.names import names_of
 from vaala.models.responses.refusals import asked_less
+from vaala.models.tool_names import names_of
 
 if TYPE_CHECKING:
     from vaala.models.exchange import Answer

@@ -48,12 +48,20 @@ async def interrupt(
 async def interrupt_behind(
     caller: Caller, params: wire.SessionInterruptParams, in_front: Sequence[object]
 ) -> wire.SessionInterruptResult:
-    """Interrupt what came of messages that were sent before the interrupt, too."""
-    sent = [
-        one.client_id
+    """Interrupt what came of messages that were sent before the interrupt, too.
+
+    When nothing in front could begin a turn, then what runs by now was begun after the interrupt,
+    by somebody else.
+    """
+    begun = [
+        one
         for one in in_front
-        if isinstance(one, wire.SessionSendParams) and _session(one) == _session(params)
+        if isinstance(one, wire.SessionSendParams | wire.SessionResumeParams)
+        and _session(one) == _session(params)
     ]
+    if not begun:
+        return wire.SessionInterruptResult(interrupted=False)
+    sent = [one.client_id for one in begun if isinstance(one, wire.SessionSendParams)]
     interrupted = await _talk(caller.api, params).interrupt(
         params.turn_id, session_id=params.session_id, sent=sent
     )

@@ -15,6 +15,7 @@ from vaala.models.base import ModelEvent, ModelRequest, TextDelta
 from vaala.server.order import Lanes
 from vaala.testing.function_model import FunctionModel, newest
 from vaala_protocol.content import TextContent
+from vaala_protocol.methods.conversation import ConversationRenameParams
 from vaala_protocol.methods.session import (
     SessionInterruptParams,
     SessionResumeParams,
@@ -86,6 +87,32 @@ def test_a_message_that_was_sent_before_an_interrupt_does_not_run_after_it() -> 
             assert (await running(other, talk) is not None) == bool(waiting)
 
     run_seeds(story, 60)
+
+
+def test_an_interrupt_does_not_stop_what_another_client_has_begun_since() -> None:
+    """Behind a change that is still being written down, which begins no turn."""
+
+    async def story(random: Random) -> None:
+        site = Site()
+        async with (
+            open_slow_store(SlowLog(random)) as store,
+            server(site.model, executors=machine(), storage=store) as served,
+            served.client() as client,
+            served.client() as other,
+        ):
+            talk = await client.create()
+            await client.call(message(talk, "first"))
+            await settle(5)
+            renamed = await client.begin(ConversationRenameParams(conversation_id=talk, title="t"))
+            stopped = await client.begin(SessionInterruptParams(conversation_id=talk))
+            assert (await client.answer_of(stopped)).interrupted
+            await other.call(message(talk, "second"))
+            await client.answer_of(renamed)
+            await settle(30)
+            assert await running(other, talk) is not None
+            assert site.heard == ["first", "second"]
+
+    run_seeds(story, 40)
 
 
 def test_a_ticket_knows_what_stands_in_front_of_it() -> None:

@@ -77,8 +77,9 @@ def drain(sock: socket.socket, quiet_s: float = 0.0) -> bool:
 
 
 def frames(attack: Attack) -> None:
+    """Send as many frames of either kind; those that break the protocol end a connection soon."""
     while attack.done["frames"] < attack.given.count:
-        if attack.random.random() < 0.5:
+        if attack.random.random() < 10 / 11:
             random_frames(attack, 30)
         else:
             random_messages(attack, 300)

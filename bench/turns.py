@@ -13,15 +13,20 @@ what is printed is ours, raw, and the difference, in milliseconds of CPU per tur
 from __future__ import annotations
 
 import argparse
+import json
 import os
+import re
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import httpx
 import trio
@@ -43,11 +48,23 @@ from vaala_protocol.state import ConversationInfo, Location, SessionInfo, TurnIn
 WORDS = "A line of a message as people and models write them, neither long nor short. "
 
 
-def answer(request: Request) -> Reply:
-    """Answer by what is asked: a tool round, a number of deltas, or a few words."""
-    body = request.json
-    last = body["messages"][-1]
-    asked = str(last.get("content"))
+@dataclass(slots=True)
+class Script:
+    """Answers by what is asked: a tool round, a number of deltas, or a few words."""
+
+    body_bytes: int = 0
+    """The length of the last request for anything but this length."""
+
+    def answer(self, request: Request) -> Reply:
+        last = request.json["messages"][-1]
+        asked = str(last.get("content"))
+        if asked == "length":
+            return text(str(self.body_bytes))
+        self.body_bytes = len(request.body)
+        return reply_to(last, asked)
+
+
+def reply_to(last: dict[str, Any], asked: str) -> Reply:
     if last["role"] == "user" and asked.startswith("read"):
         return tool_calls(call("read_file", path="file.txt"))
     if last["role"] == "user" and asked.startswith("deltas "):
@@ -57,7 +74,7 @@ def answer(request: Request) -> Reply:
 
 async def serve() -> None:
     async with chat_server() as server:
-        server.answer(answer)
+        server.answer(Script().answer)
         print(server.base_url, flush=True)
         while True:
             await trio.sleep(5)
@@ -103,21 +120,38 @@ async def raw_post(client: httpx.AsyncClient, url: str, body: bytes) -> None:
             pass
 
 
+def small_request(asked: str, more: str = "") -> bytes:
+    messages = [{"role": "user", "content": asked}]
+    return json.dumps({"model": "mock", "messages": messages, "stream": True, "pad": more}).encode()
+
+
+async def same_bytes(client: httpx.AsyncClient, url: str) -> bytes:
+    """Return a request as long as the last one that the server was sent."""
+    got = await client.post(f"{url}/chat/completions", content=small_request("length"))
+    length = int(re.findall(r'"content": ?"([0-9]+)"', got.text)[0])
+    return small_request("hello", "x" * (length - len(small_request("hello"))))
+
+
 async def tool_section(url: str, root: Path, rounds: int) -> None:
+    """Take turns in new conversations, so that history does not grow, and print the medians."""
     (root / "file.txt").write_text("x" * 63 + "\n" + WORDS * 12)
     settings = Settings(mode="full", model="mock/mock")
+    each: list[tuple[float, float, float]] = []
     async with runtime_on(url, root) as (runtime, _), httpx.AsyncClient() as client:
-        talk = await runtime.create_conversation(directory=str(root), settings=settings)
-        await talk.run("hello")
-        await talk.run("read")
-        plain = await cpu_ms(rounds, partial(talk.run, "hello"))
-        with_tool = await cpu_ms(rounds, partial(talk.run, "read"))
-        body = b'{"model":"mock","messages":[{"role":"user","content":"hello"}],"stream":true}'
-        raw = await cpu_ms(rounds, partial(raw_post, client, url, body))
-    print(f"short turn            ours {plain:7.2f} ms  raw POST {raw:6.2f} ms")
-    print(f"turn with a tool round     {with_tool:7.2f} ms")
-    print(f"one tool round             {with_tool - plain:7.2f} ms  beside raw POST "
-          f"{with_tool - plain - raw:6.2f} ms")  # fmt: skip
+        for _ in range(rounds):
+            talk = await runtime.create_conversation(directory=str(root), settings=settings)
+            await talk.run("read")
+            plain = await cpu_ms(5, partial(talk.run, "hello"))
+            with_tool = await cpu_ms(5, partial(talk.run, "read"))
+            body = await same_bytes(client, url)
+            raw = await cpu_ms(5, partial(raw_post, client, url, body))
+            each.append((plain, with_tool - plain, raw))
+    plain, round_of_tool, raw = (statistics.median(column) for column in zip(*each, strict=True))
+    beside = statistics.median(one - two for _, one, two in each)
+    print(f"short turn       {plain:6.2f} ms")
+    print(f"one tool round   {round_of_tool:6.2f} ms")
+    print(f"raw POST         {raw:6.2f} ms   ({len(body)} bytes)")
+    print(f"round beside raw {beside:6.2f} ms   medians of {rounds}")
 
 
 async def seeded(store: Store, directory: Path, items: int) -> str:

@@ -59,10 +59,14 @@ class Package:
             raise Upgraded(UPGRADED)
 
     def _installed(self) -> str | None:
-        """Return the version that lies there; None: nothing that can be read, as in the midst of
-        an upgrade."""
+        """Return the version that lies there; None: there is none, as in the midst of an upgrade.
+
+        While the system does not let us look (too many open files, say) it counts as ours.
+        """
         try:
             found = _VERSION.search(self._file.read_text("utf-8"))
-        except (OSError, UnicodeError):
+        except (FileNotFoundError, NotADirectoryError, UnicodeError):
             return None
+        except OSError:
+            return version.VERSION
         return None if found is None else found[1]

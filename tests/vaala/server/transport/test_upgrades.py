@@ -56,14 +56,25 @@ def test_a_package_is_looked_at_when_something_new_is_needed(installed: Path) ->
 
 
 @pytest.mark.parametrize("content", [None, b"", b"\xff", b"VERSION"])
-def test_a_package_that_cannot_be_read_is_another_one(
-    installed: Path, content: bytes | None
-) -> None:
+def test_a_package_without_a_version_is_another_one(installed: Path, content: bytes | None) -> None:
     if content is None:
         installed.unlink()
     else:
         installed.write_bytes(content)
     assert Package(installed).look()
+
+
+def test_a_package_that_cannot_be_looked_at_now_is_not_taken_for_another_one(
+    tmp_path: Path,
+) -> None:
+    loop = tmp_path / "version.py"
+    loop.symlink_to(loop)
+    package = Package(loop)
+    assert not package.look()
+    package.check(NOT_IMPORTED)
+    loop.unlink()
+    upgrade(loop)
+    assert package.look()
 
 
 async def test_a_reload_tells_every_client_once(installed: Path, tmp_path: Path) -> None:

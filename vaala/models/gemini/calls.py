@@ -124,7 +124,7 @@ def _put(values: dict[str, Any], piece: Any) -> None:
     kind = next((name for name in _VALUES if name in piece), None)
     *way, last = _steps(piece.get("jsonPath"))
     place: Any = values
-    for step, following in zip(way, [*way[1:], last], strict=True):
+    for step, following in zip(way, [*way, last][1:], strict=True):
         place = _entered(place, step, list if isinstance(following, int) else dict)
     before = _at(place, last)
     if kind is None:

@@ -31,7 +31,7 @@ def normalised(schema: Mapping[str, Any]) -> Schema:
     """Return the schema of a tool's parameters, always an object with ``properties``."""
     whole = _Rewriter(schema).rewrite(schema, 0, ())
     if "anyOf" in whole:
-        whole = _one_of_all(whole["anyOf"])
+        whole = {**whole, **_one_of_all(whole["anyOf"])}
     found: Schema = {"type": "object", "properties": whole.get("properties", {})}
     for key in ("description", "required", "additionalProperties"):
         if key in whole:
@@ -173,8 +173,9 @@ class _Rewriter:
         if listed := [name for name in dict.fromkeys(map(str, names)) if name in properties]:
             found["required"] = listed
         more = schema.get("additionalProperties")
-        if isinstance(more, Mapping) and more:
-            found["additionalProperties"] = self.rewrite(more, depth + 1, within)
+        if isinstance(more, Mapping):
+            if wanted := self.rewrite(more, depth + 1, within):
+                found["additionalProperties"] = wanted
         elif isinstance(more, bool) and (more or not schema.get("patternProperties")):
             found["additionalProperties"] = more
         return found

@@ -21,6 +21,7 @@ from vaala.cli.exits import UNREACHABLE, USAGE, CommandFailed
 from vaala.cli.standard import aside
 from vaala.discovery import NoRecord, is_owned, place_of, read_record
 from vaala.paths import data_directory
+from vaala_protocol.errors import Outdated
 from vaala_protocol.ids import is_id
 
 if TYPE_CHECKING:
@@ -81,6 +82,8 @@ async def find_server(arguments: Namespace) -> AsyncGenerator[Client | None]:
                 text = f"{error.message}; yet a process has the data open: see `vaala doctor`"
                 raise CommandFailed(text, UNREACHABLE) from error
             client = None  # the record is left from a run that was killed
+        except Outdated:  # it had nothing to do and has just begun to end
+            client = None
         yield client
 
 

@@ -115,7 +115,7 @@ async def _into_server(client: Client, name: str, file: BinaryIO) -> str:
         if path := await trio.to_thread.run_sync(_shared_path, name):
             return (await client.import_conversation(path)).id
         with tempfile.NamedTemporaryFile(suffix=".tar.gz") as copy:
-            await trio.to_thread.run_sync(shutil.copyfileobj, file, copy)
+            await trio.to_thread.run_sync(partial(shutil.copyfileobj, file, copy))
             copy.flush()
             return (await client.import_conversation(copy.name)).id
     except Refused as error:

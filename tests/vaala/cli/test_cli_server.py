@@ -136,6 +136,18 @@ def test_stop_ends_the_server_and_only_an_idle_one_when_told_so(
     assert vaala("restart").out.startswith("the server runs (process ")
 
 
+def test_a_look_after_an_upgrade_ends_the_old_server_and_starts_none(
+    vaala: Vaala, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert vaala("run", "--model", "scripted", "hi").code == 0
+    old = vaala("status", "--json").lines[0]["server"]["pid"]
+    with monkeypatch.context() as patch:
+        patch.setattr("vaala.client.connection.VERSION", "99.0")  # as a newer package has
+        assert (vaala("list").code, vaala("status").out[:15]) == (0, "no server runs;")
+    assert vaala("run", "--continue", "--model", "scripted", "more").code == 0
+    assert vaala("status", "--json").lines[0]["server"]["pid"] != old
+
+
 def test_delete_and_import_go_through_a_server_that_runs(vaala: Vaala, script: Script) -> None:
     conversation_id = _detached(vaala, script("  - say: hi\n"))
     vaala("wait", conversation_id)

@@ -333,6 +333,7 @@ def check_input(items: list[dict[str, Any]]) -> None:
             case {"type": "function_call_output", "call_id": str(), "output": str(output)}:
                 assert output.strip()
             case {"type": "reasoning", "summary": list(), **rest}:
+                assert rest["id"]
                 assert rest.get("encrypted_content") or rest.get("content")
                 follows = items[place + 1]
                 assert follows["type"] in ("reasoning", "message", "function_call")
@@ -378,12 +379,43 @@ _REAL = st.lists(
     min_size=1,
     max_size=5,
 ).map(lambda items: kept(*items))  # fmt: skip
+
+
+@st.composite
+def _damaged(draw: st.DrawFn) -> AssistantSaid:
+    """Return an answer whose private data has lost fields, as a damaged log may have it."""
+    answer_ = draw(_REAL)
+    private = answer_.private or (answer_.calls[0].private if answer_.calls else None)
+    if private is None:
+        return answer_
+    entries = [dict(entry) for entry in private.data["output"]]
+    for entry in entries:
+        for key in draw(st.lists(st.sampled_from(sorted(entry)), max_size=1)):
+            del entry[key]
+    return replace(answer_, private=replace(private, data={"output": entries}))
+
+
 _MESSAGE = st.one_of(
     st.builds(UserSaid, _CONTENT),
     st.builds(AssistantSaid, _TEXT, st.just(()), st.lists(_CALL, max_size=3).map(tuple), _PRIVATE),
     _REAL,
+    _damaged(),
     st.builds(CallResult, _TEXT, _TEXT, _CONTENT, st.booleans()),
 )
+
+
+def test_private_data_that_lost_a_field_gives_a_valid_request() -> None:
+    whole = kept(reasoning("s", content="c"), message("hi"), function_call(call("f")))
+    assert whole.private is not None
+    entries: list[dict[str, Any]] = whole.private.data["output"]
+    for place, entry in enumerate(entries):
+        for key in entry:
+            lost = {name: value for name, value in entry.items() if name != key}
+            output = [*entries[:place], lost, *entries[place + 1 :]]
+            private = replace(whole.private, data={"output": output})
+            sent = items_of([replace(whole, private=private)])
+            check_input(sent)
+            assert kinds(sent)[-1] == "function_call"
 
 
 @given(st.lists(_MESSAGE, max_size=5))

@@ -98,13 +98,14 @@ def _entry(item: OutputItem) -> dict[str, Any]:
 
 
 def _reasoning(value: dict[str, Any]) -> dict[str, Any] | None:
-    """Return a piece of reasoning as it may be sent, None when it holds nothing of its own."""
+    """Return a piece of reasoning as it may be sent, None when it holds nothing of its own, or has
+    no id: the API demands one."""
     item: dict[str, Any] = {"type": "reasoning"}
     item |= {key: value[key] for key in _OPAQUE if isinstance(value.get(key), str) and value[key]}
     item["summary"] = _texts(value.get("summary"), "summary_text")
     if content := _texts(value.get("content"), "reasoning_text"):
         item["content"] = content
-    return item if "encrypted_content" in item or content else None
+    return item if "id" in item and ("encrypted_content" in item or content) else None
 
 
 def _texts(parts: Any, kind: str) -> list[dict[str, str]]:

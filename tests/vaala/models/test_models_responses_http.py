@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -12,6 +13,9 @@ import trio
 import trio.testing
 from msgspec.structs import replace
 
+from vaala.agent.answer import AnswerBuilder, Place, stream_answer
+from vaala.agent.history import History
+from vaala.live import LiveParts
 from vaala.models.base import (
     AssistantSaid,
     CallEnd,
@@ -41,14 +45,16 @@ from vaala.testing.provider_responses import (
     error,
     event,
     function_call,
+    message,
     reasoning,
     response,
     stream,
     text,
     tool_calls,
 )
+from vaala.waits import Waits
 from vaala_protocol.content import TextContent
-from vaala_protocol.items import Private
+from vaala_protocol.items import AssistantMessage, Private
 
 KEY = "sk-test-0123456789abcdef"
 TOOL = ToolSpec("files.read", "Read a file.", {"type": "object", "properties": {}})
@@ -152,6 +158,32 @@ async def test_encrypted_reasoning_goes_back() -> None:
         assert thought == reasoning("why").item
         assert asked["call_id"] == result["call_id"]
         assert user["role"] == "user"
+
+
+@pytest.mark.parametrize("say", ["", "so"])
+async def test_an_answer_goes_back_through_the_items_of_a_log(say: str) -> None:
+    async with rig() as r:
+        items = [reasoning("why", id="rs_1"), function_call(call("f", a=1))]
+        if say:
+            items[1:1] = [message("let me ", "see", id="msg_1"), reasoning("more", id="rs_2"),
+                          message(say, id="msg_2")]  # fmt: skip
+        r.server.reply(answer(*items), text("done"))
+        places = itertools.count(1)
+        live = LiveParts("s", lambda event: None)
+        builder = AnswerBuilder(r.model, Place("s", "t", 1, lambda: next(places)), live)
+        await stream_answer(r.model, REQUEST, builder, Waits(lambda waits: None))
+        built = builder.answer(partial=False)
+        history = History(r.model)
+        history.close([*built.items, *built.calls])
+        encoded, open_messages = history.request([])
+        await r.run(replace(REQUEST, history=encoded, messages=open_messages))
+        sent = [item for item in r.sent[1]["input"] if "type" in item]
+        kept = [one.item["id"] for one in items if one.item["type"] != "function_call"]
+        assert [item["id"] for item in sent if "id" in item] == kept
+        assert sent[0] == reasoning("why", id="rs_1").item
+        assert sent[-2]["type"] == "function_call"
+        # An item without text is shown only where there is nothing else to keep the data with.
+        assert all(item.text for item in built.items if isinstance(item, AssistantMessage))
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from typing import TypeAlias
 
 import trio
@@ -47,3 +48,14 @@ async def open_stream(address: Address) -> trio.SocketStream:
             return await trio.open_tcp_stream(host, port)
         case Unix(path=path):
             return await trio.open_unix_socket(path)
+
+
+def is_near(stream: trio.SocketStream) -> bool:
+    """Tell whether a connection stays on this machine, by what its server goes by, too."""
+    if stream.socket.family == socket.AF_UNIX:
+        return True
+    try:
+        host: str = stream.socket.getpeername()[0]
+    except OSError:  # it has ended already
+        return False
+    return host == "::1" or host.removeprefix("::ffff:").startswith("127.")

@@ -77,6 +77,9 @@ class Client:
         self._wanted = WantedVariables()
         """What the server of the newest connection wants to be told besides what it always is."""
         self._told: ClientEnvironment | None = None
+        self._near = True
+        """The server of the newest connection is on this machine: only such a one is told what
+        there is here, and takes it."""
         self._may_start = start
         self._on_notice = on_notice
         self._server: ServerInfo | None = None
@@ -255,6 +258,8 @@ class Client:
 
         Call `environment_told` once the server has it.
         """
+        if not self._near:
+            return None
         environment = self._environment(self._wanted)
         return None if environment == self._told else environment
 
@@ -279,7 +284,8 @@ class Client:
 
     async def greet(self, link: Link) -> None:
         """See `vaala.client.keeper.Guest`."""
-        environment = self._environment(self._wanted)
+        self._near = link.near
+        environment = self._environment(self._wanted) if link.near else None
         params = InitializeParams(client=self._info, environment=environment)
         try:
             result = await link.ask(params, timeout_s=limits.GREET_S)

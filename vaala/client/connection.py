@@ -51,8 +51,9 @@ async def connect(
     ``start`` a server is started when none runs. Or give the ``address`` (``host:port`` or
     ``unix:/path``) and the ``token`` of one: it is never started. ``environment`` is what local
     commands and models take from this program; by default its directory and those of its variables
-    that are usual or that the server's configuration names. ``name`` says who we are, in status and
-    logs. ``on_notice`` gets lines for the person.
+    that are usual or that the server's configuration names. A server of another machine is told
+    nothing of it. ``name`` says who we are, in status and logs. ``on_notice`` gets lines for the
+    person.
 
     Raises `CannotConnect`, `CannotStart` and `Incompatible`. When the block is left, by an error
     or a cancel too, the connection ends and nothing else: turns go on in the server.

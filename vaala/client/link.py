@@ -73,6 +73,11 @@ class Link:
         )
         self._served = Served(serve, self._peer, self._send, nursery)
 
+    @property
+    def near(self) -> bool:
+        """The server is on this machine."""
+        return self._wire.near
+
     async def ask(
         self,
         params: Request[R],

@@ -16,7 +16,7 @@ from trio_websocket import (
 )
 
 from vaala.client import limits
-from vaala.client.address import Address, Tcp, open_stream
+from vaala.client.address import Address, Tcp, is_near, open_stream
 from vaala.client.errors import CannotConnect
 from vaala.discovery import (
     AUTHORIZATION_HEADER,
@@ -43,6 +43,11 @@ class WireClosed(Exception):
 class Wire(Protocol):
     """One task receives and one sends, at the same time."""
 
+    @property
+    def near(self) -> bool:
+        """The server is on this machine."""
+        ...
+
     async def receive(self) -> str | bytes:
         """Return the next message. Raises `WireClosed`. Cancel: nothing is lost."""
         ...
@@ -60,8 +65,9 @@ class Wire(Protocol):
 class WebSocketWire:
     """See `Wire`."""
 
-    def __init__(self, connection: WebSocketConnection) -> None:
+    def __init__(self, connection: WebSocketConnection, *, near: bool) -> None:
         self._connection = connection
+        self.near = near
 
     async def receive(self) -> str | bytes:
         try:
@@ -88,6 +94,7 @@ class _Watched(trio.abc.Stream):
 
     def __init__(self, stream: trio.SocketStream) -> None:
         self._stream = stream
+        self.near = is_near(stream)
         self.ended = trio.Event()
 
     async def receive_some(self, max_bytes: int | None = None) -> bytes | bytearray:
@@ -131,7 +138,7 @@ async def open_wire(
                 try:
                     connection = await _upgraded(nursery, stream, address, token, handshake_s)
                     failure = None
-                    yield WebSocketWire(connection)
+                    yield WebSocketWire(connection, near=stream.near)
                     with trio.move_on_after(limits.CLOSE_S):
                         await connection.aclose()
                 except Exception as error:  # raised below, bare: the nursery would wrap it

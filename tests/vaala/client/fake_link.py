@@ -33,8 +33,11 @@ WELCOME = object()
 class FakeServer:
     """Answers `InitializeParams` and `ClientEnvironmentParams`; a test decides about all else."""
 
-    def __init__(self, *greetings: Refused | None, wanted: WantedVariables = NOTHING) -> None:
+    def __init__(
+        self, *greetings: Refused | None, wanted: WantedVariables = NOTHING, near: bool = True
+    ) -> None:
         """``greetings`` are what the first connections get in place of a welcome; None: silence."""
+        self.near = near
         self.greetings = list(greetings)
         self.wanted = wanted
         self.clients: list[ClientInfo] = []

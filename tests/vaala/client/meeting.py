@@ -32,6 +32,8 @@ from vaala_protocol.methods.runtime import ClientInfo
 class MemoryWire:
     """The client's end of a memory wire, which a test can break."""
 
+    near = True
+
     def __init__(self, wire: server_wire.Wire) -> None:
         self._wire = wire
         self.sent: list[bytes] = []

@@ -96,6 +96,15 @@ async def test_what_the_configuration_asks_for_is_told_as_well(autojump_clock: o
     assert server.told == [first, second, second], "and at once to the next server"
 
 
+async def test_a_server_of_another_machine_is_told_nothing_of_this_one(
+    autojump_clock: object,
+) -> None:
+    server = FakeServer(wanted=WantedVariables(keys=("ACME_KEY",)), near=False)
+    async with client_of(server, environ=SHELL) as client:
+        assert client.new_environment() is None
+    assert server.told == [None]
+
+
 async def test_what_nobody_asks_for_is_not_told(autojump_clock: object) -> None:
     server = FakeServer()
     async with client_of(server, environ=SHELL):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
+import socket
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import trio
@@ -13,7 +15,7 @@ from trio_websocket import WebSocketRequest, serve_websocket
 
 from tests.vaala.client.meeting import door_of
 from tests.vaala.server.api.serving import server
-from vaala.client.address import Tcp, Unix, parse_address
+from vaala.client.address import Tcp, Unix, is_near, parse_address
 from vaala.client.errors import CannotConnect
 from vaala.client.wire import WireClosed, open_wire
 from vaala.discovery import AUTHORIZATION_HEADER, PROOF_HEADER, challenge_of, proof
@@ -127,11 +129,43 @@ async def test_the_right_server_is_taken_and_its_end_is_noticed() -> None:
         address = parse_address(door.proxy.address)
         async with open_wire(address, door.token) as wire:
             await wire.check()
+            assert wire.near
             door.proxy.drop()
             with pytest.raises(WireClosed):
                 await wire.receive()
             with pytest.raises(WireClosed):
                 await wire.send(b"{}")
+
+
+class _Connected:
+    """A socket whose other end is somewhere, or gone."""
+
+    def __init__(self, peer: str | None) -> None:
+        self.family = socket.AF_INET6 if peer and ":" in peer else socket.AF_INET
+        self.socket = self
+        self._peer = peer
+
+    def getpeername(self) -> tuple[str, int]:
+        if self._peer is None:
+            raise OSError(errno.ENOTCONN, "not connected")
+        return self._peer, 8790
+
+
+@pytest.mark.parametrize(
+    ("peer", "near"),
+    [
+        ("127.0.0.1", True),
+        ("127.8.0.1", True),
+        ("::1", True),
+        ("::ffff:127.0.0.1", True),
+        ("10.0.0.7", False),
+        ("12.7.0.1", False),
+        ("2001:db8::1", False),
+        (None, False),
+    ],
+)
+def test_another_machine_is_known(peer: str | None, near: bool) -> None:
+    assert is_near(cast("Any", _Connected(peer))) is near
 
 
 async def test_an_error_of_the_block_comes_as_it_is() -> None:

@@ -18,7 +18,7 @@ from vaala_executors.local.starter import Starter
 
 @pytest.fixture
 async def starter() -> AsyncIterator[Starter]:
-    opened = Starter(os.environ, (), ("/bin/sh", "-c"), trio.CapacityLimiter(2))
+    opened = Starter(os.environ, tuple, ("/bin/sh", "-c"), trio.CapacityLimiter(2))
     yield opened
     await opened.aclose()
 

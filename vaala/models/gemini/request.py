@@ -6,7 +6,7 @@ memory.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from vaala.models.base import ModelFailure, ModelRequest, ToolSpec
@@ -18,12 +18,13 @@ from vaala.models.gemini.thinking import thinking_config
 from vaala.models.gemini.wire import json_bytes
 from vaala.text import is_blank
 
-_RESERVED = frozenset({"model", "contents", "systeminstruction", "tools", "cachedcontent"})
+_RESERVED = frozenset(
+    {"model", "contents", "systeminstruction", "tools", "cachedcontent", "candidatecount"}
+)
 _OF_THE_REQUEST = frozenset({"safetysettings", "toolconfig", "labels", "servicetier", "store"})
 """Options that are fields of the request; every other one is a field of its ``generationConfig``
 (ai.google.dev/api/generate-content)."""
 _CONFIG = "generationconfig"
-_CANDIDATES = "candidatecount"
 
 
 def request_body(request: ModelRequest, owner: Owner, model: str, *, json_schema: bool) -> bytes:
@@ -73,25 +74,27 @@ def _fields(request: ModelRequest, model: str) -> dict[str, Any]:
     if request.output_tokens_max is not None:
         config["maxOutputTokens"] = request.output_tokens_max
     fields: dict[str, Any] = {}
-    for name, value in request.options.items():
-        plain = _plain(name)
-        if plain in _OF_THE_REQUEST:
+    for name, value in _options(request.options):
+        if _plain(name) in _OF_THE_REQUEST:
             fields[name] = value
-        elif plain == _CONFIG and isinstance(value, dict):
-            config |= {_camel(key): item for key, item in value.items()}
         else:
             config[_camel(name)] = value
-    _refuse_reserved([*request.options, *config])
     if config:
         fields["generationConfig"] = config
     return fields
 
 
-def _refuse_reserved(names: Sequence[str]) -> None:
-    reserved = sorted({name for name in names if _plain(name) in _RESERVED | {_CANDIDATES}})
+def _options(options: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """Return the options; those that a ``generationConfig`` holds stand for themselves."""
+    found: list[tuple[str, Any]] = []
+    for name, value in options.items():
+        nested = _plain(name) == _CONFIG and isinstance(value, dict)
+        found += value.items() if nested else [(name, value)]
+    reserved = sorted(name for name, _ in found if _plain(name) in _RESERVED)
     if reserved:
         text = f"model options cannot set {', '.join(reserved)}: remove them"
         raise ModelFailure("invalid_request", text)
+    return found
 
 
 def _plain(name: str) -> str:

@@ -7,7 +7,7 @@ inside a 200, a web page, nothing at all, raises.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from vaala.models.base import FirstByte, ModelEvent, ModelFailure, ProviderBlob, UsageReport
@@ -101,7 +101,10 @@ class ResponsesDecoder(Decoder):
             response = response if isinstance(response, dict) else {}
             yield from self._close(response, TERMINAL[kind])
         else:
-            yield from self._grow(self._output.event(kind, value))
+            try:
+                yield from self._output.event(kind, value)
+            except TooMuch as error:
+                raise self._incomplete(str(error)) from error
 
     def _close(self, response: dict[str, Any], status: str) -> Iterator[ModelEvent]:
         """Give the terminal event of a response, or say why it has none.
@@ -127,7 +130,7 @@ class ResponsesDecoder(Decoder):
         details = response.get("incomplete_details")
         yield read_finish(status, details, calls=len(output.calls), refused=output.refused)
 
-    def _grow(self, events: Iterator[ModelEvent]) -> Iterator[ModelEvent]:
+    def _grow(self, events: Iterable[ModelEvent]) -> Iterator[ModelEvent]:
         try:
             yield from events
         except TooMuch as error:

@@ -8,7 +8,7 @@ or both; what comes in both is given once.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from vaala.models.base import (
@@ -25,6 +25,8 @@ from vaala.models.responses.limits import OUTPUT_ITEMS_MAX
 
 _PARAGRAPH = "\n\n"
 
+_ITEM_DONE = "response.output_item.done"
+_ITEMS = ("response.output_item.added", _ITEM_DONE)
 _PIECES = {
     "response.output_text.delta": ("text", "content_index"),
     "response.refusal.delta": ("refusal", "content_index"),
@@ -71,25 +73,25 @@ class Output:
         """In the order of the output."""
         return [self._items[index] for index in sorted(self._items)]
 
-    def event(self, kind: str, event: dict[str, Any]) -> Iterator[ModelEvent]:
+    def event(self, kind: str, event: dict[str, Any]) -> Iterable[ModelEvent]:
         """Take one event; kinds that mean nothing here give nothing."""
-        if kind in ("response.output_item.added", "response.output_item.done"):
-            value = event.get("item")
-            if isinstance(value, dict):
-                yield from self._item(event, value, done=kind.endswith("done"))
-        elif kind in _PIECES:
+        if kind in _PIECES:
             part, index = _PIECES[kind]
-            yield from self._piece(self._of(event), part, event.get(index), event.get("delta"))
-        elif kind in _WHOLE:
+            return self._piece(self._of(event), part, event.get(index), event.get("delta"))
+        if kind in _WHOLE:
             part, index, field = _WHOLE[kind]
-            yield from self._whole(self._of(event), part, event.get(index), event.get(field))
-        elif kind == "response.function_call_arguments.delta":
-            yield from self._arguments(self._of(event), event.get("delta"))
-        elif kind == "response.function_call_arguments.done":
+            return self._whole(self._of(event), part, event.get(index), event.get(field))
+        if kind == "response.function_call_arguments.delta":
+            return self._arguments(self._of(event), event.get("delta"))
+        if kind == "response.function_call_arguments.done":
             item = self._of(event)
             if not item.name and isinstance(event.get("name"), str):
                 item.value = item.value | {"name": event["name"]}
-            yield from self._final_arguments(item, event.get("arguments"))
+            return self._final_arguments(item, event.get("arguments"))
+        value = event.get("item")
+        if isinstance(value, dict) and kind in _ITEMS:
+            return self._item(event, value, done=kind == _ITEM_DONE)
+        return ()
 
     def whole_output(self, output: Any) -> Iterator[ModelEvent]:
         """Take ``output`` of the whole response: it gives what no event gave."""
@@ -167,41 +169,43 @@ class Output:
                 name, field = _PARTS[kind]
                 yield from self._whole(item, name, index, part.get(field))
 
-    def _piece(self, item: OutputItem, part: str, index: Any, piece: Any) -> Iterator[ModelEvent]:
-        growing = item.part(part, index)
-        begins = not growing.has_begun
-        if text := growing.more(piece):
-            yield from self._show(item, part, text, begins=begins)
+    # What each delta goes through gives lists: a generator for each step would cost more than
+    # all else that is done for it.
 
-    def _whole(self, item: OutputItem, part: str, index: Any, text: Any) -> Iterator[ModelEvent]:
+    def _piece(self, item: OutputItem, part: str, index: Any, piece: Any) -> list[ModelEvent]:
         growing = item.part(part, index)
         begins = not growing.has_begun
-        if rest := growing.whole(text):
-            yield from self._show(item, part, rest, begins=begins)
+        text = growing.more(piece)
+        return self._show(item, part, text, begins=begins) if text else []
+
+    def _whole(self, item: OutputItem, part: str, index: Any, text: Any) -> list[ModelEvent]:
+        growing = item.part(part, index)
+        begins = not growing.has_begun
+        rest = growing.whole(text)
+        return self._show(item, part, rest, begins=begins) if rest else []
 
     def _show(
         self, item: OutputItem, part: str, text: str, *, begins: bool = False
-    ) -> Iterator[ModelEvent]:
+    ) -> list[ModelEvent]:
         """Give text; messages are set apart from each other, and so are parts of reasoning."""
         if part in ("text", "refusal"):
             self.refused = self.refused or part == "refusal"
+            apart: list[ModelEvent] = []
             if item.start < 0:
                 if self.chars:
-                    yield from self._say(_PARAGRAPH)
+                    apart.append(TextDelta(_PARAGRAPH))
+                    self.chars += len(_PARAGRAPH)
                 item.start = self.chars
-            yield from self._say(text)
+            self.chars += len(text)
             item.end = self.chars
-            return
+            return [*apart, TextDelta(text)]
         item.shows = item.shows or part
-        if item.shows == part:
-            if begins and self._reasoned:
-                text = _PARAGRAPH + text
-            self._reasoned = True
-            yield ReasoningDelta(text)
-
-    def _say(self, text: str) -> Iterator[ModelEvent]:
-        self.chars += len(text)
-        yield TextDelta(text)
+        if item.shows != part:
+            return []
+        if begins and self._reasoned:
+            text = _PARAGRAPH + text
+        self._reasoned = True
+        return [ReasoningDelta(text)]
 
     def _start(self, item: OutputItem) -> Iterator[ModelEvent]:
         if len(self.calls) >= CALLS_PER_ANSWER_MAX:
@@ -212,17 +216,17 @@ class Output:
         if early := item.arguments.text:
             yield CallDelta(item.call, early)
 
-    def _arguments(self, item: OutputItem, piece: Any) -> Iterator[ModelEvent]:
+    def _arguments(self, item: OutputItem, piece: Any) -> list[ModelEvent]:
         if isinstance(piece, dict):
             piece = arguments_text(piece)
-        if (text := item.arguments.more(piece)) and item.call >= 0:
-            yield CallDelta(item.call, text)
+        text = item.arguments.more(piece)
+        return [CallDelta(item.call, text)] if text and item.call >= 0 else []
 
-    def _final_arguments(self, item: OutputItem, value: Any) -> Iterator[ModelEvent]:
+    def _final_arguments(self, item: OutputItem, value: Any) -> list[ModelEvent]:
         text = arguments_text(value)
         # Servers that leave the whole text out send it empty.
         if not text:
-            return
+            return []
         item.final = text
-        if (rest := item.arguments.whole(text)) and item.call >= 0:
-            yield CallDelta(item.call, rest)
+        rest = item.arguments.whole(text)
+        return [CallDelta(item.call, rest)] if rest and item.call >= 0 else []

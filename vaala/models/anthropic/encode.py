@@ -1,9 +1,9 @@
 """Our messages as the JSON of the Messages API.
 
-Each message is encoded by itself. The API wants neighbours of one role as one message, all results
-of an answer in the one that follows it: they are joined by `joined`, when a request is made, at
-the seam that their bytes show. Spaces where `encode` writes none make it unmistakable: a seam is
-found neither in a text, whose quotes are escaped, nor in the arguments of a call.
+Each message is encoded by itself. The API wants all results of an answer in the one message that
+follows it: what is the user's is joined by `joined`, when a request is made, at the seam that the
+bytes show. Spaces where `encode` writes none make it unmistakable: a seam is found neither in a
+text, whose quotes are escaped, nor in the arguments of a call.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from vaala.text import is_blank
 from vaala_protocol.base import Malformed, decode
 from vaala_protocol.content import Content
 
-USER = b'{"role":"user", "content":['
-ASSISTANT = b'{"role":"assistant", "content":['
+_USER = b'{"role":"user", "content":['
+_ASSISTANT = b'{"role":"assistant", "content":['
 _USER_END = b"]}"
 _ASSISTANT_END = b"] }"
-_SEAMS = (_USER_END + b"," + USER, _ASSISTANT_END + b"," + ASSISTANT)
+_SEAM = _USER_END + b"," + _USER
 
 _CACHE = b',"cache_control":{"type":"ephemeral"}'
-THOUGHTS = (b'{"type":"thinking",', b'{"type":"redacted_thinking",')
-RESULT = b'{"type":"tool_result",'
+_THOUGHTS = (b'{"type":"thinking",', b'{"type":"redacted_thinking",')
+_RESULT = b'{"type":"tool_result",'
 
 
 def encode_messages(messages: Iterable[Message], owner: Owner) -> bytes:
@@ -37,37 +37,37 @@ def encode_messages(messages: Iterable[Message], owner: Owner) -> bytes:
 
 
 def joined(history: bytes, messages: bytes) -> bytes:
-    """Return the messages of a request, neighbours of one role made one."""
-    whole = b",".join(piece for piece in (history, messages) if piece)
-    for seam in _SEAMS:
-        whole = whole.replace(seam, b",")
-    return whole
+    """Return the messages of a request; those of the user that are neighbours become one."""
+    whole = b",".join((history, messages)) if history and messages else history or messages
+    return whole.replace(_SEAM, b",")
 
 
-def with_cache_marks(messages: bytes) -> bytes:
-    """Mark where the server keeps what it has read: at the end, and before the last answer.
+def with_cache_marks(messages: bytes) -> list[bytes | memoryview]:
+    """Mark where the server keeps what it has read: at the end, and before the last answer. Return
+    the pieces.
 
     The second is where the request before this one ended. Without it a server that looks back 20
     blocks from the first would miss what it has after an answer of ten calls
     (platform.claude.com/docs/en/build-with-claude/prompt-caching).
     """
     if not messages.endswith(b"}" + _USER_END):
-        return messages
+        return [messages]
+    # Views: the one copy is made when the whole body is joined.
+    view = memoryview(messages)
     end = len(messages) - len(b"}" + _USER_END)
-    parts = [messages[:end], _CACHE, messages[end:]]
-    seam = b"}" + _USER_END + b"," + ASSISTANT
-    if (at := messages.rfind(seam)) >= 0:
-        parts[:1] = [messages[:at], _CACHE, messages[at:end]]
-    return b"".join(parts)
+    before = messages.rfind(b"}" + _USER_END + b"," + _ASSISTANT)
+    if before < 0:
+        return [view[:end], _CACHE, view[end:]]
+    return [view[:before], _CACHE, view[before:end], _CACHE, view[end:]]
 
 
 def lacks_thought(messages: bytes) -> bool:
     """Tell whether an answer that waits for results of its calls does not begin with a thought."""
-    answer, asked = messages.rfind(ASSISTANT), messages.rfind(USER)
+    answer, asked = messages.rfind(_ASSISTANT), messages.rfind(_USER)
     if not 0 <= answer < asked:
         return False
-    waits = messages.startswith(RESULT, asked + len(USER))
-    return waits and not messages.startswith(THOUGHTS, answer + len(ASSISTANT))
+    waits = messages.startswith(_RESULT, asked + len(_USER))
+    return waits and not messages.startswith(_THOUGHTS, answer + len(_ASSISTANT))
 
 
 def without_thoughts(messages: bytes) -> bytes:
@@ -80,7 +80,8 @@ def without_thoughts(messages: bytes) -> bytes:
 
 
 def has_thoughts(messages: bytes) -> bool:
-    return any(thought in messages for thought in THOUGHTS)
+    """Tell whether thoughts are sent back; costs a search."""
+    return any(thought in messages for thought in _THOUGHTS)
 
 
 def _message(message: Message, owner: Owner) -> bytes:
@@ -95,7 +96,7 @@ def _message(message: Message, owner: Owner) -> bytes:
 
 
 def _of(role: str, blocks: Sequence[Block]) -> bytes:
-    begin, end = (USER, _USER_END) if role == "user" else (ASSISTANT, _ASSISTANT_END)
+    begin, end = (_USER, _USER_END) if role == "user" else (_ASSISTANT, _ASSISTANT_END)
     return begin + b",".join(map(json_bytes, blocks)) + end
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from vaala.models.anthropic.decode import AnthropicDecoder
-from vaala.models.anthropic.encode import encode_messages
+from vaala.models.anthropic.encode import encode_messages, has_thoughts
 from vaala.models.anthropic.replay import Owner
 from vaala.models.anthropic.request import Body, Target, request_body
 from vaala.models.auth import auth_headers
@@ -74,7 +74,7 @@ class AnthropicClient(Client):
     ) -> Target | None:
         """Return how to ask again after a refusal, None: not at all."""
         refused = failure.status == 400 and b"signature" in text and b"thinking" in text
-        if not refused or not body.has_thoughts or not target.keep_thoughts:
+        if not refused or not target.keep_thoughts or not has_thoughts(body.data):
             return None
         if b"prefix_mismatch_behavior" in text and not self._drops_mismatched:
             self._drops_mismatched = True

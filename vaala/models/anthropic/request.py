@@ -8,7 +8,6 @@ from msgspec import Struct
 
 from vaala.models.anthropic.encode import (
     encode_messages,
-    has_thoughts,
     joined,
     lacks_thought,
     with_cache_marks,
@@ -42,7 +41,6 @@ class Target(Struct, frozen=True):
 class Body(Struct, frozen=True):
     data: bytes
     betas: tuple[str, ...]
-    has_thoughts: bool
 
 
 def request_body(request: ModelRequest, target: Target) -> Body:
@@ -57,16 +55,15 @@ def request_body(request: ModelRequest, target: Target) -> Body:
             "invalid_request", f"model options cannot set {', '.join(reserved)}: remove them"
         )
     messages = joined(request.history, encode_messages(request.messages, target.owner))
-    thoughts = has_thoughts(messages)
-    if thoughts and not target.keep_thoughts:
+    if not target.keep_thoughts:
         messages = without_thoughts(messages)
     fields, thinking = _fields(request, target, messages)
-    parts = [b'{"model":', json_bytes(target.model), b',"stream":true,"messages":[']
-    parts += [with_cache_marks(messages), b"]"]
+    parts: list[bytes | memoryview] = [b'{"model":', json_bytes(target.model)]
+    parts += [b',"stream":true,"messages":[', *with_cache_marks(messages), b"]"]
     for name, value in fields.items():
         parts += [b",", json_bytes(name), b":", json_bytes(value)]
     parts.append(b"}")
-    return Body(b"".join(parts), thinking.betas, thoughts)
+    return Body(b"".join(parts), thinking.betas)
 
 
 def _fields(

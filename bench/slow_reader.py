@@ -253,8 +253,9 @@ async def recover(driver: Driver, slow: SlowReader, model: str) -> None:
         await slow.follow(driver.projection.state.seq)
     late = [seq for seq in slow.resyncs if seq >= end]
     same = await whole(slow, driver.projection.state) == encode(driver.projection.state)
-    print(f"  reads again: {frames} frames and {len(slow.resyncs) - len(late)} resyncs that were on "
-          f"their way, {len(late)} resync, then {slow.frames - frames} frames of a short turn; "
+    early = len(slow.resyncs) - len(late)
+    print(f"  reads again: {frames} frames and {early} resyncs that were on their way, "
+          f"{len(late)} resync, then {slow.frames - frames} frames of a short turn; "
           f"state {'equals' if same else 'DIFFERS FROM'} the driver's", flush=True)  # fmt: skip
     assert (len(late), same) == (1, True)
 

@@ -16,6 +16,7 @@ from vaala.models.base import (
     CallEnd,
     CallStart,
     Finish,
+    FinishReason,
     FirstByte,
     ModelEvent,
     ModelFailure,
@@ -95,7 +96,7 @@ def test_the_order_of_events() -> None:
     ]  # fmt: skip
 
 
-REASONS = [
+REASONS: list[tuple[str, FinishReason]] = [
     ("end_turn", "stop"),
     ("stop_sequence", "stop"),
     ("max_tokens", "length"),
@@ -107,8 +108,8 @@ REASONS = [
 
 
 @pytest.mark.parametrize(("raw", "reason"), REASONS)
-def test_stop_reasons(raw: str, reason: str) -> None:
-    assert whole(text_block(0, "x"), stop=raw)[-1] == Finish(reason, raw)  # type: ignore[arg-type]  # from a table
+def test_stop_reasons(raw: str, reason: FinishReason) -> None:
+    assert whole(text_block(0, "x"), stop=raw)[-1] == Finish(reason, raw)
 
 
 def test_a_refusal_names_its_policy() -> None:  # A7-3

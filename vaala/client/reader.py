@@ -14,6 +14,7 @@ import trio
 
 from vaala.client import limits
 from vaala.event_size import event_characters
+from vaala_protocol.errors import NotFound
 from vaala_protocol.events import Frame
 from vaala_protocol.methods.conversation import Position
 from vaala_protocol.methods.runtime import RuntimeFrame, RuntimeSnapshot
@@ -83,12 +84,13 @@ class Reader(Generic[S, F]):
         return update
 
     async def ready(self) -> None:
-        """Wait for the first update; raises what prevents it. Cancel: nothing is lost."""
+        """Wait for the first update; raises what prevents it, `NotFound` when what an earlier
+        reader has watched ended just now. Cancel: nothing is lost."""
         while not self._queue and not self._closed:
             self._wake = trio.Event()
             await self._wake.wait()
-        if not self._queue and self._failure is not None:
-            raise self._failure
+        if not self._queue:
+            raise self._failure or NotFound(f"it cannot be watched any more: {self.reason}")
 
     def take_snapshot(self, snapshot: S) -> None:
         """Take a snapshot, unless all that it tells is known."""

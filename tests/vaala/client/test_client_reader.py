@@ -8,7 +8,7 @@ from vaala.client.following import Follower, Next
 from vaala.client.limits import SUBSCRIPTION_UPDATES_MAX
 from vaala.client.reader import Reader
 from vaala.testing.projection import Projection
-from vaala_protocol.errors import NotPending
+from vaala_protocol.errors import NotFound, NotPending
 from vaala_protocol.events import (
     CommandOutput,
     Event,
@@ -103,6 +103,13 @@ def test_much_text_counts_as_many_frames() -> None:
     for seq in range(1, 12):
         reader.take_frame(_frame(seq, big))
     assert len(reader) < 9
+
+
+async def test_a_reader_that_gets_nothing_says_so() -> None:
+    reader = _reader()
+    reader.close("deleted")
+    with pytest.raises(NotFound, match="deleted"):
+        await reader.ready()
 
 
 async def test_a_closed_reader_ends_behind_what_waits() -> None:

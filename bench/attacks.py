@@ -30,9 +30,10 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT)]
 
-from tests.vaala.server.api.test_api_fuzz import HELLO, messages  # noqa: E402 # the path comes first
-from tests.vaala.server.transport.doors import upgrade  # noqa: E402
-from tests.vaala.server.transport.frames import MASK, frame, random_frame  # noqa: E402
+# ruff: noqa: E402 # the path comes first
+from tests.vaala.server.api.test_api_fuzz import HELLO, messages
+from tests.vaala.server.transport.doors import upgrade
+from tests.vaala.server.transport.frames import MASK, frame, random_frame
 
 RESET = struct.pack("ii", 1, 0)
 PATIENCE_S = 5.0

@@ -186,9 +186,9 @@ def test_a_call_of_another_model_has_the_placeholder(private: Private | None) ->
 LAYOUT = [
     {"thought": 2, "thoughtSignature": "aa"},
     {"text": 1},
-    {"call": 1},
-    {"text": 2, "thoughtSignature": "bb"},
     {"call": 0},
+    {"text": 2, "thoughtSignature": "bb"},
+    {"call": 1},
     {"text": 0, "thoughtSignature": "cc"},
 ]
 
@@ -207,7 +207,7 @@ def test_parts_go_back_in_the_order_in_which_they_came() -> None:
         {"text": "", "thoughtSignature": "cc"},
     ]
     order = [part.get("functionCall", {}).get("name") for part in found]
-    assert order == [None, None, "f1", None, "f0", None]
+    assert order == [None, None, "f0", None, "f1", None]
 
 
 @pytest.mark.parametrize("message", [answer(text="abcd"), answer(calls=1), answer(text="")])
@@ -427,7 +427,7 @@ ANSWERS = st.builds(
 def laid_out(answer: AssistantSaid, cut: int, signature: str) -> AssistantSaid:
     """The answer with the order of its parts: one piece of its text, calls, the other piece."""
     cut = min(cut, len(answer.text))
-    order = [{"call": number} for number in reversed(range(len(answer.calls)))]
+    order = [{"call": number} for number in range(len(answer.calls))]
     rest = {"text": len(answer.text) - cut}
     signed = {"thoughtSignature": signature} if signature else {}
     return replace(answer, private=mine(parts=[{"text": cut}, *order, rest | signed]))

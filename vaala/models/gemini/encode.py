@@ -100,7 +100,7 @@ def _fit(segments: Sequence[Segment], text: str, calls: int) -> bool:
     """Tell whether the parts that were kept are those of this message, nothing cut off or added."""
     characters = sum(segment.size for segment in segments if segment.kind == "text")
     indices = [segment.size for segment in segments if segment.kind == "call"]
-    return bool(segments) and characters == len(text) and sorted(indices) == list(range(calls))
+    return bool(segments) and characters == len(text) and indices == list(range(calls))
 
 
 def _laid_out(

@@ -169,6 +169,7 @@ class Server:
                     self._stop.started()
                     ready(self._record)
                     await self._stop.wait()
+                    self._api.ending = True
                 await trio.sleep(LAST_ANSWERS_S)
             except CannotPublish as error:  # raised below: the nursery would put it in a group
                 failure = error

@@ -33,6 +33,8 @@ class Api:
         self.shutdown = shutdown
         self.learn = learn
         self.clients = Clients()
+        self.ending = False
+        """The end was asked for: nobody is welcome any more."""
         self.notices: tuple[str, ...] = ()
         """Lines for the person at each client that connects, such as an upgrade that waits."""
 

@@ -8,7 +8,7 @@ from vaala.server.api.caller import Caller, Opened
 from vaala.server.api.memory import resident_bytes
 from vaala.server.api.method import Method, config_lane, method, no_lane, view, watch_lane
 from vaala.server.api.versions import judge, mismatch
-from vaala_protocol.errors import BadRequest, Busy, Incompatible, Outdated
+from vaala_protocol.errors import BadRequest, Busy, Incompatible, Outdated, Stopping
 from vaala_protocol.methods import runtime as wire
 from vaala_protocol.methods.base import Done
 
@@ -18,6 +18,8 @@ async def initialize(caller: Caller, params: wire.InitializeParams) -> wire.Init
         raise BadRequest(f"this connection is initialized already, by {caller.name}")
     _check_name(params.client)
     api = caller.api
+    if api.ending:
+        raise Stopping("this server is just ending: start another")
     notices = [*api.notices, *(f"configuration: {one.text}" for one in api.config.problems)]
     match judge(api.server, params, idle=_is_idle(caller)):
         case "yield":

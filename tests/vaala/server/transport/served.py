@@ -48,6 +48,12 @@ class Talk:
             else:
                 return message["result"]
 
+    async def greet(self) -> None:
+        """Say hello."""
+        self.greeting = await self.ask(
+            "runtime/initialize", client={"name": "test", "version": "1"}
+        )
+
     async def begin(self, method: str, **params: Any) -> None:
         """Ask without waiting for the answer."""
         self._last += 1
@@ -67,8 +73,8 @@ class Talk:
 
 
 @asynccontextmanager
-async def talk(record: ServerRecord) -> AsyncGenerator[Talk]:
-    """Connect and say hello; the socket is closed in the end, and left to the caller to close."""
+async def connected(record: ServerRecord) -> AsyncGenerator[Talk]:
+    """Connect and say nothing yet; the socket is closed in the end."""
     assert record.host is not None
     assert record.port is not None
     stream = await trio.open_tcp_stream(record.host, record.port)
@@ -77,12 +83,16 @@ async def talk(record: ServerRecord) -> AsyncGenerator[Talk]:
         socket = await wrap_client_stream(
             nursery, stream, f"{record.host}:{record.port}", WEBSOCKET_PATH, extra_headers=headers
         )
-        client = Talk(socket)
-        client.greeting = await client.ask(
-            "runtime/initialize", client={"name": "test", "version": "1"}
-        )
-        yield client
+        yield Talk(socket)
         nursery.cancel_scope.cancel()
+
+
+@asynccontextmanager
+async def talk(record: ServerRecord) -> AsyncGenerator[Talk]:
+    """Connect and say hello."""
+    async with connected(record) as client:
+        await client.greet()
+        yield client
 
 
 @dataclass

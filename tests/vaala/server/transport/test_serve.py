@@ -14,7 +14,7 @@ import trio.testing
 from trio_websocket import ConnectionClosed
 
 from tests.vaala.server.transport.doors import ask_on, open_files, tasks
-from tests.vaala.server.transport.served import served, talk
+from tests.vaala.server.transport.served import connected, served, talk
 from vaala.config.errors import ConfigError
 from vaala.config.keeper import Keeper
 from vaala.dao.errors import StoreLocked
@@ -145,6 +145,14 @@ async def test_clients_are_told_when_it_ends_and_it_ends_soon(tmp_path: Path) ->
                 assert closed.value.reason.code == 1001
             await server.ended.wait()
             assert trio.current_time() - began < 3
+
+
+async def test_a_server_that_ends_welcomes_nobody(tmp_path: Path) -> None:
+    """Else the client would hear that the server it has found was stopped on purpose."""
+    async with served(tmp_path) as server, connected(server.record) as late:
+        server.stop.ask("nobody has used it")
+        with pytest.raises(RuntimeError, match="ending"):
+            await late.greet()
 
 
 async def test_who_asks_for_the_end_is_answered(tmp_path: Path) -> None:

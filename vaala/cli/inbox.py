@@ -9,6 +9,7 @@ from vaala.cli.connecting import find_server
 from vaala.cli.exits import DONE, USAGE, CommandFailed
 from vaala.cli.failures import run_program
 from vaala.cli.people import short_ids
+from vaala.cli.questions import meant
 from vaala.cli.standard import aside, say
 from vaala.client import Client
 from vaala.tools.text import clean_line
@@ -75,8 +76,9 @@ async def _answer(arguments: Namespace) -> int:
         found = await _find(client, arguments.id)
         if client is None or not isinstance(found.decision, Question):
             raise CommandFailed("that is an approval: vaala approve ID", USAGE)
+        answer = None if arguments.none else meant(found.decision, text)
         await client.conversation(found.conversation_id).answer_question(
-            found.decision.id, None if arguments.none else text, by=ANSWERED_BY
+            found.decision.id, answer, by=ANSWERED_BY
         )
     return DONE
 

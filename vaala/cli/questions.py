@@ -14,18 +14,24 @@ LINE_CHARS_MAX = 2000
 async def ask_question(
     terminal: Terminal, question: Question, say: Callable[[str], None]
 ) -> str | None:
-    """Return what the person types; None: nothing, or the terminal was closed.
-
-    The number of a choice stands for its text; any other text is an answer of its own.
-    """
+    """Return what the person answers; None: nothing, or the terminal was closed."""
     line = await terminal.read_line(_shown(question), say)
     if line is None:
         say("\n")
         return None
-    text = line.strip()
-    if text.isascii() and text.isdigit() and 1 <= int(text) <= len(question.choices):
-        return question.choices[int(text) - 1]
-    return text or None
+    return meant(question, line) or None
+
+
+def meant(question: Question, typed: str) -> str:
+    """Return the answer that somebody means.
+
+    The number of a choice stands for its text; any other text is an answer of its own.
+    """
+    text = typed.strip()
+    if text in question.choices or not (text.isascii() and text.isdigit()):
+        return text
+    number = int(text[:9])
+    return question.choices[number - 1] if 1 <= number <= len(question.choices) else text
 
 
 def _shown(question: Question) -> str:

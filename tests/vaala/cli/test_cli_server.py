@@ -79,12 +79,15 @@ def test_a_call_is_rejected_from_the_inbox_with_a_reason(vaala: Vaala, script: S
     assert "reject by vaala inbox: no!" in vaala("show", conversation_id).out
 
 
-def test_a_question_in_the_inbox_is_answered(vaala: Vaala, script: Script) -> None:
+@pytest.mark.parametrize(("typed", "meant"), [("red", "red"), ("2", "green"), ("7", "7")])
+def test_a_question_in_the_inbox_is_answered(
+    vaala: Vaala, script: Script, typed: str, meant: str
+) -> None:
     conversation_id = _detached(vaala, script(ASK))
     decision = _inbox(vaala)["decision"]["id"]
     assert vaala("approve", decision).code == 2
-    assert vaala("answer", decision, "red").code == 0
-    assert "red" in vaala("wait", conversation_id).out
+    assert vaala("answer", decision, typed).code == 0
+    assert meant in vaala("wait", conversation_id).out
 
 
 def test_send_and_wait(vaala: Vaala, script: Script) -> None:

@@ -5,6 +5,7 @@
     held      connections that stay and do nothing of use: silent ones, heads that drip (slowloris),
               upgrades without a greeting, greeted and subscribed ones that never read
     junk      huge and endless frames, floods of pings, bad UTF-8, bytes behind an upgrade
+    spin      nothing at all, with all of a processor: what that alone costs the others
 
 Everything is drawn from ``--seed``. One line of JSON tells what was done.
 """
@@ -296,8 +297,14 @@ def send_until_refused(sock: socket.socket, data: bytes, times: int) -> None:
     drain(sock, 0.2)
 
 
+def spin(attack: Attack) -> None:
+    ends = time.monotonic() + attack.given.seconds
+    while time.monotonic() < ends:
+        attack.done["turns"] += 1
+
+
 KINDS: dict[str, Callable[[Attack], None]] = {
-    "frames": frames, "storm": storm, "held": held, "junk": junk,
+    "frames": frames, "storm": storm, "held": held, "junk": junk, "spin": spin,
 }  # fmt: skip
 
 

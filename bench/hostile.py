@@ -112,6 +112,9 @@ class Bench:
         before = await self._left("before")
         async with self._during("quiet"):
             await trio.sleep(quiet_s)
+        async with self._during("busy machine, no attack"):
+            spin = ["spin", "--seconds", str(quiet_s)]
+            await self._attack(spin, spin)
         for number in (1, 2):
             async with self._during(f"frames {number}"):
                 await self._attack(["frames", *half, "--seed", f"{number}1"],

@@ -15,8 +15,8 @@ from vaala.models.base import CallDelta, CallEnd, CallStart, ModelEvent, Provide
 from vaala.models.gemini.limits import PATH_KEYS_MAX
 from vaala.models.gemini.names import ToolNames
 from vaala.models.gemini.replay import Layout, call_data
-from vaala.models.gemini.wire import json_bytes
 from vaala.models.limits import CALLS_PER_ANSWER_MAX
+from vaala.models.wire import json_bytes
 from vaala.text import scrub
 
 _STEP = re.compile(r"""\.([^.\[\]'"]+)|\[(\d{1,9})\]|\['([^']*)'\]|\["([^"]*)"\]""")

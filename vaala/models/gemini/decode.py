@@ -28,8 +28,8 @@ from vaala.models.gemini.json_stream import ElementDecoder
 from vaala.models.gemini.names import ToolNames
 from vaala.models.gemini.replay import Layout
 from vaala.models.gemini.usage import read_usage
-from vaala.models.gemini.wire import json_bytes, read_json
 from vaala.models.sse import EventTooLarge, SseDecoder
+from vaala.models.wire import json_bytes, read_json
 from vaala_protocol.settings import Usage
 
 _SPACE = b" \t\r\n\xef\xbb\xbf"

@@ -8,8 +8,6 @@ and ends a content has white space that nothing inside of it can have, since tha
 
 from __future__ import annotations
 
-import hashlib
-import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -23,14 +21,13 @@ from vaala.models.gemini.replay import (
     segments_of,
     signature_of,
 )
-from vaala.models.gemini.wire import json_bytes
+from vaala.models.wire import call_id, json_bytes, shown
 from vaala.text import is_blank
 from vaala_protocol.base import Malformed, decode
-from vaala_protocol.content import Content, FileContent, ImageContent, TextContent
+from vaala_protocol.content import Content
 
 _USER = (b'{"role": "user","parts":[', b"] }")
 _MODEL = (b'{"role": "model","parts":[', b"]  }")
-_HEX_ID = re.compile(r"[0-9a-f]{32}")
 
 
 def encode_messages(messages: Iterable[Message], owner: Owner) -> bytes:
@@ -57,18 +54,6 @@ def joined_contents(pieces: Iterable[bytes]) -> bytes:
         # (github.com/songquanpeng/one-api/issues/836)
         contents += b"," + _content_of(_USER, [_text("(Go on.)")])
     return contents
-
-
-def call_id(ours: str) -> str:
-    """Return the id of a call on the wire, the same for the same call in every request.
-
-    Ids are ours in calls and in results, also where the model gave one, so that each message can
-    be encoded by itself. Servers compare the two of one request with each other alone.
-    """
-    digits = ours.replace("-", "")
-    if not _HEX_ID.fullmatch(digits):
-        digits = hashlib.sha256(ours.encode("utf-8", "replace")).hexdigest()[:32]
-    return f"call_{digits}"
 
 
 def _content(message: Message, owner: Owner) -> bytes:
@@ -128,6 +113,8 @@ def _laid_out(
 
 
 def _calls(calls: Sequence[CallPart], owner: Owner) -> list[dict[str, Any]]:
+    """Return the calls as parts. Their ids are ours, also where the model gave one, so that each
+    message can be encoded by itself: servers compare the two of a call with each other alone."""
     parts: list[dict[str, Any]] = []
     for call in calls:
         signature = signature_of(owner.data_of(call.private))
@@ -192,17 +179,4 @@ def _text(text: str) -> dict[str, Any]:
 
 def _texts(content: Iterable[Content]) -> list[str]:
     """Return what the blocks say, blank ones left out."""
-    return [text for text in map(_block, content) if not is_blank(text)]
-
-
-def _block(block: Content) -> str:
-    match block:
-        case TextContent():
-            return block.text
-        case ImageContent():
-            return f"[an image, {block.media_type}, {block.size_bytes} bytes: not shown here]"
-        case FileContent():
-            return (
-                f"[the file {block.name}, {block.media_type}, {block.size_bytes} bytes:"
-                " not shown here]"
-            )
+    return [text for text in map(shown, content) if not is_blank(text)]

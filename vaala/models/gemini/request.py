@@ -15,7 +15,7 @@ from vaala.models.gemini.names import legal_name
 from vaala.models.gemini.replay import Owner
 from vaala.models.gemini.schema import normalised, open_api
 from vaala.models.gemini.thinking import thinking_config
-from vaala.models.gemini.wire import json_bytes
+from vaala.models.wire import json_bytes
 from vaala.text import is_blank
 
 _RESERVED = frozenset(

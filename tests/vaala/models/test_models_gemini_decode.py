@@ -15,6 +15,7 @@ from vaala.models.base import (
     CallEnd,
     CallStart,
     Finish,
+    FinishReason,
     FirstByte,
     ModelEvent,
     ModelFailure,
@@ -26,6 +27,7 @@ from vaala.models.base import (
 from vaala.models.failures import Origin
 from vaala.models.gemini.decode import GeminiDecoder
 from vaala.models.gemini.json_stream import ElementDecoder
+from vaala.models.gemini.limits import PARTS_MAX, SIGNATURES_BYTES_MAX
 from vaala.models.gemini.names import ToolNames, legal_name
 from vaala.models.gemini.usage import read_usage
 from vaala.models.limits import CALLS_PER_ANSWER_MAX
@@ -129,8 +131,8 @@ def test_the_order_of_parts_is_kept_where_it_is_not_the_usual_one() -> None:
         ("OTHER", "unknown"),
     ],
 )
-def test_every_finish_reason_is_an_outcome(raw: str, reason: str) -> None:  # A7-3
-    assert streamed(say("text"), finish=raw)[-1] == Finish(reason, raw)  # type: ignore[arg-type] # from the table
+def test_every_finish_reason_is_an_outcome(raw: str, reason: FinishReason) -> None:  # A7-3
+    assert streamed(say("text"), finish=raw)[-1] == Finish(reason, raw)
 
 
 def test_a_malformed_call_without_parts_is_no_success() -> None:  # A7-1
@@ -259,6 +261,20 @@ def test_other_candidates_and_unknown_parts_are_left_out() -> None:
 def test_names_of_tools_come_back_as_ours(said: str, ours: str) -> None:  # B7-3
     found = events(data(response(call(said), finish="STOP")), names=["read_file", "read.file"])
     assert CallStart(0, ours) in found
+
+
+def test_what_is_kept_with_an_answer_is_bounded() -> None:
+    """The log takes an answer whose signatures are larger than it, without those that are over."""
+    large = "A" * (SIGNATURES_BYTES_MAX // 2)
+    found = streamed(
+        call("a", signature=large), say("x", signature=large), call("b", signature="B")
+    )
+    kept = [event.part for event in found if isinstance(event, ProviderBlob)]
+    assert kept == [0, "message"]
+    order = [part for _ in range(PARTS_MAX) for part in (say("a"), say("b", thought=True))]
+    assert not any(
+        isinstance(event, ProviderBlob) for event in streamed(*order, call("c"), say("d"))
+    )
 
 
 def test_too_many_calls() -> None:

@@ -25,6 +25,7 @@ from vaala.models.failures import Origin, failure_in_stream, failure_of_kind
 from vaala.models.gemini.calls import CallAssembler, TooManyCalls
 from vaala.models.gemini.finish import UNSPECIFIED, failure_kind, read_finish
 from vaala.models.gemini.json_stream import ElementDecoder
+from vaala.models.gemini.limits import SIGNATURES_BYTES_MAX
 from vaala.models.gemini.names import ToolNames
 from vaala.models.gemini.replay import Layout
 from vaala.models.gemini.usage import read_usage
@@ -57,6 +58,7 @@ class GeminiDecoder(Decoder):
         self._finish = ""
         self._finish_message = ""
         self._said = False
+        self._room = SIGNATURES_BYTES_MAX
         self._events_seen = 0
 
     @property
@@ -160,8 +162,7 @@ class GeminiDecoder(Decoder):
         self._finish_message = told if isinstance(told, str) else self._finish_message
 
     def _part(self, part: dict[str, Any]) -> Iterator[ModelEvent]:
-        signature = part.get("thoughtSignature")
-        signature = signature if isinstance(signature, str) else ""
+        signature = self._signature(part)
         call = part.get("functionCall")
         if isinstance(call, dict):
             try:
@@ -173,6 +174,14 @@ class GeminiDecoder(Decoder):
         kind: _Kind = "thought" if part.get("thought") is True else "text"
         if isinstance(text, str) or signature:
             yield from self._say(kind, text if isinstance(text, str) else "", signature)
+
+    def _signature(self, part: dict[str, Any]) -> str:
+        """Return the signature of a part, "" for one that there is no room for."""
+        signature = part.get("thoughtSignature")
+        if not isinstance(signature, str) or len(signature) > self._room:
+            return ""
+        self._room -= len(signature)
+        return signature
 
     def _say(self, kind: _Kind, text: str, signature: str) -> Iterator[ModelEvent]:
         channel = self._channels[kind]

@@ -11,6 +11,13 @@ ARGUMENTS_DEPTH_MAX = 64
 Google's servers share gives up at 100, and the request itself has some
 (github.com/protocolbuffers/protobuf, JsonFormat, recursion limit)."""
 
+SIGNATURES_BYTES_MAX = 256 * 1024
+"""Signatures that are kept with an answer; what comes later is left out. The entry of the log that
+holds them has room for four times as much."""
+
+PARTS_MAX = 2_048
+"""Parts of an answer whose order is kept; one with more is sent back as text and calls."""
+
 SCHEMA_DEPTH_MAX = 24
 """Schemas inside each other; what lies deeper may be anything."""
 

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
+from vaala.models.gemini.limits import PARTS_MAX
 from vaala_protocol.items import Private
 
 API = "gemini"
@@ -62,6 +63,8 @@ class Layout:
         Texts and then calls is how they are sent anyway, so only a signed text or thought counts,
         or another order.
         """
+        if len(self._segments) > PARTS_MAX:
+            return None
         signed = any(segment.signature for segment in self._segments)
         kinds = [segment.kind for segment in self._segments if segment.kind != "thought"]
         if not signed and kinds == sorted(kinds, reverse=True):  # "text" before "call"

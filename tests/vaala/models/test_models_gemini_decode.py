@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vaala.models.base import (
@@ -378,6 +378,7 @@ JSON = st.recursive(
 
 
 @given(st.lists(st.dictionaries(st.text(max_size=4), JSON), max_size=4), st.booleans())
+@settings(max_examples=40)
 def test_elements_of_an_array_at_every_split(values: list[dict[str, Any]], pretty: bool) -> None:
     whole = json.dumps(values, indent=1 if pretty else None, ensure_ascii=pretty).encode(
         "utf-8", "surrogatepass"

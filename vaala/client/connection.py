@@ -21,6 +21,17 @@ from vaala_protocol.methods.runtime import ClientEnvironment, ClientInfo, Wanted
 
 log = logging.getLogger(__name__)
 
+_REMOVED = "/(the working directory was removed)"
+
+
+def _directory() -> str:
+    """Return the directory of this program. Of one that was removed there is nothing to say that
+    would be true; what needs it fails with a path that tells why."""
+    try:
+        return os.getcwd()
+    except FileNotFoundError:
+        return _REMOVED
+
 
 @contextmanager
 def _discovery(
@@ -63,7 +74,7 @@ async def connect(
 
     def told(wanted: WantedVariables) -> ClientEnvironment:
         return environment or client_environment(
-            os.environ, os.getcwd(), keys=wanted.keys, forward=wanted.forward
+            os.environ, _directory(), keys=wanted.keys, forward=wanted.forward
         )
 
     failure: Exception | None = None

@@ -51,13 +51,15 @@ class RemoteConversation:
         params = conversation.ConversationGetParams(conversation_id=self._id)
         return (await self._client.ask(params)).info
 
-    async def run(self, prompt: Prompt, *, settings: Settings | None = None) -> TurnResult:
+    async def run(
+        self, prompt: Prompt, *, settings: Settings | None = None, client_id: str | None = None
+    ) -> TurnResult:
         """Send a prompt and wait for its turn to end, over as many connections as that takes.
 
         Otherwise like `vaala.interface.Conversation.run`; raises `Disconnected` when the server
         was given up. The message is sent once whatever happens.
         """
-        content, client_id = _content(prompt), new_id()
+        content, client_id = _content(prompt), client_id or new_id()
         follower = Follower(self._id, client_id)
         async with self.subscribe() as updates:
             # From before the message is sent: it cannot tell where that is.

@@ -21,6 +21,7 @@ _READS: frozenset[type[Request[Any]]] = frozenset({
     command.CommandOutputParams,
     catalog.ModelListParams,
     catalog.ModelGetParams,
+    catalog.ModelResolveParams,
     catalog.AgentListParams,
     catalog.AgentGetParams,
     catalog.ExecutorListParams,

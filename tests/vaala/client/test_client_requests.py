@@ -17,6 +17,7 @@ from vaala.client import CannotConnect, Disconnected, limits
 from vaala_protocol.errors import Busy, NotFound, TimedOut
 from vaala_protocol.methods import client as served
 from vaala_protocol.methods.base import Done
+from vaala_protocol.methods.catalog import ModelResolveParams
 from vaala_protocol.methods.conversation import (
     ConversationCreateParams,
     ConversationDeleteParams,
@@ -50,6 +51,7 @@ async def test_a_refusal_is_raised_as_what_it_is(autojump_clock: object) -> None
         ConversationGetParams(conversation_id="c"),
         SessionSendParams(conversation_id="c", client_id="k", content=()),
         ConversationCreateParams(directory="/w", client_id="k"),
+        ModelResolveParams(),
     ],
 )
 async def test_what_can_be_repeated_is_asked_again(autojump_clock: object, params: Any) -> None:

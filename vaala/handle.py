@@ -69,7 +69,11 @@ class ConversationHandle:
         return activity_of(await self._runtime.conversation(self.id))
 
     async def run(
-        self, prompt: str | Sequence[Content], *, settings: Settings | None = None
+        self,
+        prompt: str | Sequence[Content],
+        *,
+        settings: Settings | None = None,
+        client_id: str | None = None,
     ) -> TurnResult:
         """Send a prompt and wait for its turn to end.
 
@@ -77,7 +81,7 @@ class ConversationHandle:
         when the message was withdrawn before a turn took it, `Stopping` when the conversation was
         closed. Cancel: only stops waiting; use `interrupt` to end the turn.
         """
-        client_id = new_id()
+        client_id = client_id or new_id()
         root = await self._session(None)
         with root.outcomes.expect(client_id) as turn:
             await self.send(prompt, client_id=client_id, settings=settings)

@@ -64,7 +64,9 @@ class Conversation(Protocol):
 
     async def info(self) -> ConversationInfo: ...
 
-    async def run(self, prompt: Prompt, *, settings: Settings | None = None) -> TurnResult:
+    async def run(
+        self, prompt: Prompt, *, settings: Settings | None = None, client_id: str | None = None
+    ) -> TurnResult:
         """Send a prompt and wait for its turn to end, completed, failed or interrupted.
 
         Raises `NotPending` when the message was withdrawn before a turn took it, `Stopping` when

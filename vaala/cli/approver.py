@@ -35,7 +35,10 @@ class Answerer(Protocol):
 
 
 class Approver(Struct):
-    """Takes approvals, then questions, one after the other, as they wait in ``progress``."""
+    """Takes approvals, then questions, one after the other, as they wait in ``progress``.
+
+    What waits in other people's turns is left to them, and to the inbox.
+    """
 
     conversation: Answerer
     progress: Progress
@@ -53,12 +56,10 @@ class Approver(Struct):
     async def run(self) -> None:
         """Answer until cancelled."""
         while True:
-            if self.progress.approvals:
-                approval = next(iter(self.progress.approvals.values()))
+            if (approval := self.progress.next_approval()) is not None:
                 await self._settle(approval)
                 self.progress.approvals.pop(approval.id, None)
-            elif self.progress.questions:
-                question = next(iter(self.progress.questions.values()))
+            elif (question := self.progress.next_question()) is not None:
                 await self._settle_question(question)
                 self.progress.questions.pop(question.id, None)
             else:

@@ -8,11 +8,13 @@ import trio
 from msgspec import Struct
 
 from vaala.cli.approver import Approver
-from vaala.cli.exits import DONE, REFUSED
+from vaala.cli.exits import DONE, INTERRUPTED, REFUSED
 from vaala.cli.outcome import code_of
 from vaala.cli.output import Output
 from vaala.cli.progress import Progress, Update, View
 from vaala.interface import Conversation
+from vaala_protocol.errors import NotPending
+from vaala_protocol.ids import new_id
 from vaala_protocol.settings import Settings
 from vaala_protocol.state import TurnInfo, TurnResult
 
@@ -65,16 +67,39 @@ class Driver(Struct, frozen=True):
         self.view.update(update)
 
     async def interrupt_turn(self) -> bool:
-        """Interrupt the running turn, without waiting for its end; False when none runs."""
-        turn_id = self.progress.running
-        if turn_id is None or not await self.conversation.interrupt(turn_id):
+        """Interrupt our running turn, without waiting for its end, or withdraw our message.
+
+        A turn that somebody else has begun goes on. False when there was nothing to stop.
+        """
+        turn_id = self.progress.ours
+        if turn_id is None:
+            return await self._withdraw()
+        if not await self.conversation.interrupt(turn_id):
             return False
         self.view.note("interrupting; Ctrl-C again to quit at once")
         return True
 
+    async def _withdraw(self) -> bool:
+        input_id = self.progress.waiting
+        if input_id is None:
+            return False
+        try:
+            await self.conversation.withdraw_input(input_id)
+        except NotPending:  # a turn has just taken it
+            return False
+        return True
+
     async def prompt(self, prompt: str) -> int:
         """Run one prompt; return what a command that ran it alone would end with."""
-        result = await self.conversation.run(prompt, settings=self.settings)
+        client_id = new_id()
+        self.progress.expect(client_id)
+        try:
+            result = await self.conversation.run(
+                prompt, settings=self.settings, client_id=client_id
+            )
+        except NotPending:
+            self.view.note("vaala: the message was withdrawn before a turn took it")
+            return INTERRUPTED
         with trio.move_on_after(CATCH_UP_S):
             await self.progress.wait_ended(result.turn.id)
         code = self._code(result.turn)

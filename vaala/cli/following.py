@@ -149,7 +149,7 @@ async def _attach(arguments: Namespace) -> int:
 
 
 async def _attached(conversation: RemoteConversation, terminal: Terminal) -> Driver:
-    output, progress = Output(), Progress(conversation.id)
+    output, progress = Output(), Progress(conversation.id, everything=True)
     view = TextView(conversation.id, output)
     places = (await conversation.info()).locations
     where = places[0].directory if places else "."

@@ -9,16 +9,17 @@ from typing import Protocol
 
 import trio
 
-from vaala_protocol.events import Frame, ItemChanged, TurnChanged
+from vaala_protocol.events import Frame, InputChanged, ItemChanged, SessionOpened, TurnChanged
 from vaala_protocol.items import (
     Approval,
     Item,
     ModelError,
     Question,
     ToolCall,
+    UserMessage,
 )
 from vaala_protocol.settings import ErrorKind
-from vaala_protocol.state import SessionSnapshot, Snapshot, TurnInfo
+from vaala_protocol.state import InputInfo, SessionSnapshot, Snapshot, TurnInfo
 
 Update = Snapshot | Frame
 
@@ -42,10 +43,21 @@ class View(Protocol):
 
 
 class Progress:
-    """What is known of the root session's turn, its calls and the approvals that wait."""
+    """What is known of the root session's turn, its calls and the approvals that wait.
 
-    def __init__(self, root_id: str) -> None:
+    Others may use the conversation at the same time. With ``everything`` all that happens in it
+    counts as ours; else only the turns that take a message of this command, and what they start.
+    """
+
+    def __init__(self, root_id: str, *, everything: bool = False) -> None:
         self._root_id = root_id
+        self._everything = everything
+        self._messages: dict[str, str | None] = {}
+        """Our messages by client id, each with the id of its input while it waits."""
+        self._turns: set[str] = set()
+        """Those that took one of our messages."""
+        self._born: dict[str, tuple[str, str | None]] = {}
+        """The session and the turn that have started a session."""
         self._ended: defaultdict[str, trio.Event] = defaultdict(trio.Event)
         self._changed = trio.Event()
         self.turn: TurnInfo | None = None
@@ -66,6 +78,34 @@ class Progress:
         turn = self.turn
         return turn.id if turn is not None and turn.state == "running" else None
 
+    @property
+    def ours(self) -> str | None:
+        """The id of the turn that runs when it is one of ours."""
+        turn_id = self.running
+        return turn_id if self._everything or turn_id in self._turns else None
+
+    @property
+    def waiting(self) -> str | None:
+        """The id of our input that waits for a turn."""
+        return next((input_id for input_id in self._messages.values() if input_id), None)
+
+    @property
+    def unfinished(self) -> bool:
+        """A turn of ours runs, or a message of ours waits for one."""
+        return self.ours is not None or self.waiting is not None
+
+    def expect(self, client_id: str) -> None:
+        """Take the turn for ours that takes this message; call it before the message is sent."""
+        self._messages[client_id] = None
+
+    def next_approval(self) -> Approval | None:
+        """Return the first approval that waits in a turn of ours."""
+        return next(filter(self._is_ours, self.approvals.values()), None)
+
+    def next_question(self) -> Question | None:
+        """Return the first question that waits in a turn of ours."""
+        return next(filter(self._is_ours, self.questions.values()), None)
+
     def update(self, update: Update) -> None:
         match update:
             case Snapshot(sessions=sessions):
@@ -76,6 +116,10 @@ class Progress:
                     self._take_turn(turn)
             case Frame(event=ItemChanged(item=item)):
                 self._item(item)
+            case Frame(event=InputChanged(input=changed)):
+                self._input(changed)
+            case Frame(event=SessionOpened(session=session)):
+                self._snapshot(session)
             case _:
                 return
         self._changed.set()
@@ -95,7 +139,22 @@ class Progress:
         """Wait for the next update that may matter to an approval or a turn."""
         await self._changed.wait()
 
+    def _is_ours(self, item: Item) -> bool:
+        session_id, turn_id = item.session_id, item.turn_id
+        while (born := self._born.get(session_id)) is not None:
+            session_id, turn_id = born
+        return self._everything or turn_id in self._turns
+
+    def _input(self, changed: InputInfo) -> None:
+        if changed.client_id in self._messages:
+            waits = changed.state in ("waiting", "held")
+            self._messages[changed.client_id] = changed.id if waits else None
+
     def _snapshot(self, session: SessionSnapshot) -> None:
+        if (parent := session.info.parent) is not None:
+            self._born[session.info.id] = parent, session.info.spawned_by
+        for one in session.queue:
+            self._input(one)
         if session.info.id == self._root_id and session.turn is not None:
             self._take_turn(session.turn)
         current = None if session.turn is None else session.turn.id
@@ -115,6 +174,10 @@ class Progress:
         if isinstance(item, Approval):
             self.asked.add(item.tool_call_id)
         match item:
+            case UserMessage(client_id=str(client_id)) if client_id in self._messages:
+                self._messages[client_id] = None
+                if item.turn_id is not None:
+                    self._turns.add(item.turn_id)
             case ToolCall():
                 self.calls[item.id] = item
             case Approval(state="pending"):

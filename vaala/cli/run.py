@@ -81,7 +81,7 @@ async def _run(arguments: Namespace, prompts: Sequence[str]) -> int:
                 driver = await _driver(job, arguments, terminal)
                 with interrupts.watching(driver):
                     code = await driver.run(prompts, updates)
-            if home.shared and interrupts.received and driver.progress.running:
+            if home.shared and interrupts.received and driver.progress.unfinished:
                 aside(f"vaala: it goes on in the server: vaala attach {job.conversation.id}")
     return 128 + interrupts.received if interrupts.received else code
 

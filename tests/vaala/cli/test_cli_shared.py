@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
@@ -155,6 +156,7 @@ def test_what_a_killed_server_leaves_holds_nothing_up(
 
 WATCH = """
 import sys
+import time
 def watch(event, arguments):
     if event == "socket.getaddrinfo":
         host = arguments[0]
@@ -185,3 +187,31 @@ def test_nothing_asks_a_network_at_the_start(
     assert _call("run", *way, "-m", "scripted", "hi").returncode == 0
     assert _call("list").returncode == 0
     assert not told.exists()
+
+
+EDIT_THEN_ECHO = """
+  - call: {tool: write_file, arguments: {path: new.txt, content: made}, as: edit}
+  - say: done
+  - say: "You said {{ prompt }}"
+"""
+
+
+def test_a_run_leaves_the_turn_of_another_alone(script: Script) -> None:
+    """Neither does it answer what waits there, nor does its Ctrl-C end it."""
+    model = script(EDIT_THEN_ECHO)
+    conversation_id = _call("run", "-d", "-m", model, "edit").stdout.decode().strip()
+    with started("run", "--conversation", conversation_id, "second") as second:
+        until = time.monotonic() + PATIENCE_S
+        while (session := _status()["conversations"][0]["sessions"][0]).get("queued", 0) == 0:
+            assert time.monotonic() < until, session
+        second.send_signal(signal.SIGINT)
+        _, told = second.communicate(timeout=PATIENCE_S)
+    assert second.returncode == 130, told
+    session = _status()["conversations"][0]["sessions"][0]
+    assert ("queued" in session, "turnId" in session) == (False, True)
+    (waits,) = _call("inbox", "--json").stdout.splitlines()
+    decision = json.loads(waits)["decision"]
+    with started("run", "--conversation", conversation_id, "third") as third:
+        assert _call("approve", decision["id"]).returncode == 0
+        out, told = third.communicate(timeout=PATIENCE_S)
+    assert (third.returncode, out) == (0, b"You said third\n"), told

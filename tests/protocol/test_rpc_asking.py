@@ -11,9 +11,11 @@ import pytest
 from tests.protocol.sums import Difference, SubtractParams, kinds, sums_peer
 from vaala_protocol import errors, limits
 from vaala_protocol.base import Malformed, decode
+from vaala_protocol.content import TextContent
 from vaala_protocol.errors import BadRequest, Failed, NotPending, Overloaded, Refused
 from vaala_protocol.methods.conversation import ConversationGetParams
 from vaala_protocol.methods.runtime import RuntimeStatusParams
+from vaala_protocol.methods.session import SessionSendParams
 from vaala_protocol.rpc import Answer, Call, Ignored, client_peer, error_body, refusal, server_peer
 
 QUESTION = SubtractParams(minuend=3, subtrahend=1)
@@ -200,6 +202,17 @@ def test_text_that_no_json_can_hold_is_sent_with_question_marks() -> None:
     _, message = client.ask(asked)
     arrived = ConversationGetParams(conversation_id="/home/?/\U0001f600")
     assert server.receive(message) == [Call(1, "conversation/get", arrived)]
+
+
+def test_so_is_text_inside_of_lists() -> None:
+    client, server = client_peer(), server_peer()
+
+    def said(text: str) -> SessionSendParams:
+        content = (TextContent(text=text),)
+        return SessionSendParams(conversation_id="c", client_id="k", content=content)
+
+    _, message = client.ask(said("caf\udce9"))
+    assert server.receive(message) == [Call(1, "session/send", said("caf?"))]
 
 
 def test_an_endless_error_text_is_cut() -> None:

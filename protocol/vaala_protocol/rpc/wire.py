@@ -82,7 +82,7 @@ def _encode(message: object) -> bytes:
 def _clean(value: Any) -> Any:
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode()
-    if isinstance(value, list):
+    if isinstance(value, list | tuple):
         return [_clean(item) for item in value]
     if isinstance(value, dict):
         return {_clean(key): _clean(item) for key, item in value.items()}

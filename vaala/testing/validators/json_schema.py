@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from vaala.testing.validators.common import JsonArray, JsonObject, as_array, as_object, show
 
-_Keys: TypeAlias = tuple[str | int, ...]
+Keys: TypeAlias = tuple[str | int, ...]
 
 _TYPES = frozenset(("null", "boolean", "object", "array", "number", "integer", "string"))
 _SCHEMA = ("additionalProperties", "not", "contains", "propertyNames", "if", "then", "else")
@@ -23,15 +23,17 @@ _SCHEMA_MAP = ("properties", "patternProperties", "$defs", "definitions", "depen
 class Fault:
     """A keyword that no server could compile. ``keys`` lead to it from the schema's root."""
 
-    keys: _Keys
+    keys: Keys
     message: str
 
 
-def schema_faults(schema: JsonObject) -> Iterator[Fault]:
-    """Every fault of ``schema`` and of the schemas inside it. The nesting is bounded already."""
-    pending: list[tuple[_Keys, object]] = [((), schema)]
-    while pending:
-        keys, value = pending.pop()
+def schema_faults(schema: JsonObject, *, draft_2020: bool = False) -> Iterator[Fault]:
+    """Every fault of ``schema`` and of the schemas inside it. The nesting is bounded already.
+
+    ``draft_2020`` reads it as draft 2020-12 alone: an array needs no ``items``, and they are one
+    schema.
+    """
+    for keys, value in subschemas(schema):
         if isinstance(value, bool):
             continue
         node = as_object(value)
@@ -41,12 +43,23 @@ def schema_faults(schema: JsonObject) -> Iterator[Fault]:
         for keyword, (what, fits) in _KEYWORDS.items():
             if keyword in node and not fits(node[keyword]):
                 yield Fault((*keys, keyword), f"{show(node[keyword])} is not {what}")
-        if _names_array(node.get("type")) and "items" not in node:
+        if draft_2020 and isinstance(node.get("items"), list):
+            yield Fault((*keys, "items"), "is one schema in this draft, not an array of them")
+        if not draft_2020 and _names_array(node.get("type")) and "items" not in node:
             yield Fault(keys, "array schema missing items")
-        pending.extend((keys + more, inner) for more, inner in _schemas_in(node))
 
 
-def _schemas_in(node: JsonObject) -> Iterator[tuple[_Keys, object]]:
+def subschemas(schema: JsonObject) -> Iterator[tuple[Keys, object]]:
+    """``schema`` and what stands inside it where a schema belongs, with the keys to it."""
+    pending: list[tuple[Keys, object]] = [((), schema)]
+    while pending:
+        keys, value = pending.pop()
+        yield keys, value
+        if (node := as_object(value)) is not None:
+            pending.extend((keys + more, inner) for more, inner in _schemas_in(node))
+
+
+def _schemas_in(node: JsonObject) -> Iterator[tuple[Keys, object]]:
     for keyword in _SCHEMA:
         if keyword in node:
             yield (keyword,), node[keyword]

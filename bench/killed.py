@@ -33,7 +33,7 @@ from tests.vaala.client.killing import (  # noqa: E402 # the path comes first
 async def once(root: Path) -> Killed:
     async with everything_goes_on(root) as stage:
         killed = await kill(stage)
-        check(stage)
+        await check(stage)
         await go_on(stage)
         return killed
 

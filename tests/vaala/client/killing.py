@@ -65,6 +65,12 @@ class Watcher:
         epoch = self.whole.epoch
         await self.until(lambda one: one.whole.epoch != epoch)
 
+    async def level_with(self, other: Watcher) -> None:
+        """Let the one that knows less take updates until both know as much."""
+        while (here := self.whole.seq) != (there := other.whole.seq):
+            behind = self if here < there else other
+            await behind.until(lambda _: True)
+
 
 @dataclass(frozen=True)
 class Stage:
@@ -114,11 +120,12 @@ async def everything_goes_on(root: Path) -> AsyncGenerator[Stage]:
             await one.until(lambda one: bool(one.session.queue) and _calls(one, "running"))
         for one in asks:
             await one.until(lambda one: [x.state for x in one.items(Approval)] == ["pending"])
+        processes: tuple[int, ...] = ()
         with trio.fail_after(60):
-            while not began.exists():  # then all of them are there
+            # Then all have been forked; one that is just executing shows no words.
+            while not began.exists() or len(processes) < 4:  # the shell, and three that sleep
                 await wait_all_tasks_blocked(0.01)
-        processes = _marked(mark.encode())
-        assert len(processes) == 4, "the shell, and three that sleep"
+                processes = _marked(mark.encode())
         yield Stage(clients, works, asks, working, processes, began)
 
 
@@ -147,9 +154,10 @@ async def kill(stage: Stage) -> Killed:
     return Killed(resumed_s, dead_s[0])
 
 
-def check(stage: Stage) -> None:
+async def check(stage: Stage) -> None:
     """Both clients see the same, and all of it is settled."""
     for one, other in (stage.works, stage.asks):
+        await one.level_with(other)
         assert encode(one.whole) == encode(other.whole)
         assert one.session.turn is not None
         assert (one.session.turn.state, one.session.turn.interrupted_by) == ("interrupted", "crash")

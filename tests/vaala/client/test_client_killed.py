@@ -22,5 +22,5 @@ async def test_what_was_accepted_is_there_and_what_ran_is_dead(tmp_path: Path) -
             await kill(stage)
             first, second = (client.server for client in stage.clients)
             assert first.instance == second.instance != killed.instance
-            check(stage)
+            await check(stage)
             await go_on(stage)

@@ -236,6 +236,18 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command("init", "write a first configuration, with everything that can be set as comments",
             "vaala.cli.init:main"),
+    Command(
+        "models", "list models, show what is known of one, and renew prices",
+        "vaala.cli.models:main",
+        (Argument("ACTION", "what to do, see below", choices=("list", "show", "refresh")),
+         Argument("MODEL", "with show: as PROVIDER/MODEL", many="optional")),
+        (JSON, DATA_DIR),
+        more=(
+            "list          models that can be chosen, with windows and prices\n"
+            "show MODEL    what is known of a model, and who says it; its server is asked\n"
+            "refresh       take the list of OpenRouter anew; needs the network, but no key"
+        ),
+    ),
     Command("reindex", "rebuild the index of lists and search from the conversations",
             "vaala.cli.reindex:main", (), (DATA_DIR,)),
     Command("doctor", "check data, server, configuration and model, and tell what to do",

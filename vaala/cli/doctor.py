@@ -17,6 +17,7 @@ from vaala.cli.exits import DONE, FAILED, CommandFailed
 from vaala.cli.failures import run_program
 from vaala.cli.standard import say
 from vaala.config import Config, ConfigError, load_config
+from vaala.config.concealed import conceal
 from vaala.dao.data_dir import DataDir
 from vaala.dao.index_db import NAMESPACES
 from vaala.dao.lock import holder
@@ -156,6 +157,7 @@ async def check_model(config: Config, environ: Mapping[str, str]) -> Finding:
     provider = next(configured, None) or provider_of_environ(model.provider, environ)
     if provider is None:
         return Finding("model", True, why)
+    shown = conceal("providers.yaml", (provider.name, "base_url"), provider.base_url)
     parts = urlsplit(provider.base_url)
     host, port = parts.hostname or "", parts.port or (80 if parts.scheme == "http" else 443)
     try:
@@ -166,5 +168,5 @@ async def check_model(config: Config, environ: Mapping[str, str]) -> Finding:
         reason = str(error) or f"no answer within {CONNECT_S:g} s"
         source = provider.url_from or f"base_url of {provider.name} in providers.yaml"
         fix = f"start it, or mend {source}"
-        return Finding("model", False, f"{provider.base_url} cannot be reached: {reason}", fix)
-    return Finding("model", True, f"{why}; {provider.base_url} can be reached")
+        return Finding("model", False, f"{shown} cannot be reached: {reason}", fix)
+    return Finding("model", True, f"{why}; {shown} can be reached")

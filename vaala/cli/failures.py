@@ -15,7 +15,7 @@ from vaala.cli.exits import FAILED, INTERRUPTED, UNREACHABLE, USAGE, CommandFail
 from vaala.cli.logs import open_log
 from vaala.cli.output import ReaderGone
 from vaala.paths import NoHome
-from vaala_protocol.errors import BadRequest, ModelUnreachable, NotFound, Refused
+from vaala_protocol.errors import BadRequest, Incompatible, ModelUnreachable, NotFound, Refused
 
 log = logging.getLogger(__name__)
 
@@ -60,7 +60,7 @@ def mapped(error: BaseException) -> BaseException:
             return CommandFailed("interrupted", INTERRUPTED)
         case _ if (known := _of_runtime(error)) is not None:
             return known
-        case ModelUnreachable():
+        case ModelUnreachable() | Incompatible():
             return CommandFailed(str(error), UNREACHABLE)
         case BadRequest() | NotFound():
             return CommandFailed(str(error), USAGE)

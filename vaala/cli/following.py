@@ -12,7 +12,7 @@ from vaala.cli.approver import Approver
 from vaala.cli.connecting import open_server
 from vaala.cli.conversations import find_id
 from vaala.cli.driver import Driver
-from vaala.cli.exits import DONE, USAGE, CommandFailed
+from vaala.cli.exits import DONE, FAILED, REFUSED, USAGE, CommandFailed
 from vaala.cli.failures import run_program
 from vaala.cli.interrupts import Interrupts, heed_signals
 from vaala.cli.json_view import JsonView
@@ -57,7 +57,9 @@ async def _watch(arguments: Namespace) -> int:
                     view.end("", ended, DONE)
             await output.drain()
             nursery.cancel_scope.cancel()
-    return 128 + interrupts.received if interrupts.received else DONE
+            aside(f"vaala: conversation {conversation.id}: {updates.reason or 'closed'}")
+            return DONE if updates.reason == "deleted" else FAILED
+    return 128 + interrupts.received
 
 
 def _ended(update: Snapshot | Frame, root_id: str) -> TurnInfo | None:
@@ -83,31 +85,34 @@ async def _send(arguments: Namespace) -> int:
 async def _wait(arguments: Namespace) -> int:
     async with heed_signals() as interrupts, open_server(arguments) as client:
         conversation = client.conversation(await find_id(client, arguments.id))
-        turn_id = await _idle(conversation)
-        if turn_id is None:
+        progress = await _idle(conversation)
+        if progress.turn is None:
             raise CommandFailed(f"nothing has run in {conversation.id} yet", USAGE)
-        result = await conversation.turn(turn_id)
+        result = await conversation.turn(progress.turn.id)
         if result.text:
             say(result.text.rstrip("\n"))
-        if (code := code_of(result.turn)) != DONE:
+        for call in progress.denied:
+            aside(f"vaala: refused: {call.title or call.name}: {call.reason}")
+        code = code_of(result.turn, network=progress.model_error == "network")
+        if code != DONE:
             reason = result.turn.message or result.turn.stop_reason or result.turn.state
             aside(f"vaala: {reason}")
-        return code
+        return REFUSED if progress.denied else code
     return 128 + interrupts.received
 
 
-async def _idle(conversation: RemoteConversation) -> str | None:
-    """Wait until no turn runs and no message waits; return the last turn's id."""
+async def _idle(conversation: RemoteConversation) -> Progress:
+    """Wait until no turn runs and no message waits; return what is known of the last turn."""
     told = False
     while True:
         async with conversation.subscribe() as updates:
             first = await updates.__anext__()
             root = _root(first, conversation.id)
             waiting = any(one.state == "waiting" for one in root.queue)
-            if (root.turn is None or root.turn.state != "running") and not waiting:
-                return root.turn.id if root.turn is not None else None
             progress = Progress(conversation.id)
             progress.update(first)
+            if progress.running is None and not waiting:
+                return progress
             told = told or _tell_pending(progress)
             async for update in updates:
                 progress.update(update)

@@ -70,7 +70,7 @@ async def _approve(arguments: Namespace) -> int:
 
 async def _answer(arguments: Namespace) -> int:
     text = " ".join(arguments.text)
-    if not text and not arguments.none:
+    if bool(text) == arguments.none:
         raise CommandFailed("give the answer, or --none to give none", USAGE)
     async with find_server(arguments) as client:
         found = await _find(client, arguments.id)

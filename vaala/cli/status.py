@@ -53,6 +53,8 @@ def status_lines(status: RuntimeStatusResult, now_ms: int) -> Iterator[str]:
         watched = size_text(conversation.subscribers, "viewer")
         yield f"  {short[conversation.id]}  [{conversation.status}] {title}, {watched}"
         yield from _sessions(conversation, None, "    ", now_ms)
+    if (more := status.open_conversations - len(status.conversations)) > 0:
+        yield f"  and {size_text(more, 'more open conversation')}"
 
 
 def _sessions(

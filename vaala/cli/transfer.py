@@ -10,7 +10,7 @@ from argparse import Namespace
 from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
 import trio
 
@@ -21,10 +21,12 @@ from vaala.cli.failures import run_program
 from vaala.cli.standard import aside, say, unwritable
 from vaala.dao.archive_write import Sink
 from vaala.dao.errors import BadArchive
-from vaala_protocol.errors import Refused
+from vaala_protocol.errors import BadRequest, Refused
 
 if TYPE_CHECKING:
     from vaala.client import Client
+
+T = TypeVar("T")
 
 STANDARD = "-"
 """Stands for stdin or stdout."""
@@ -84,13 +86,13 @@ async def _import(arguments: Namespace) -> int:
         return CommandFailed(f"{name}: {error.strerror}", UNREACHABLE)
 
     try:
-        file = await trio.to_thread.run_sync(_open_source, name)
+        file = await _left_behind(partial(_open_source, name))
     except OSError as error:
         raise failed(error) from error
 
     async def read(size: int) -> bytes:
         try:
-            return await trio.to_thread.run_sync(file.read, size)
+            return await _left_behind(partial(file.read, size))
         except OSError as error:
             raise failed(error) from error
 
@@ -115,10 +117,12 @@ async def _into_server(client: Client, name: str, file: BinaryIO) -> str:
         if path := await trio.to_thread.run_sync(_shared_path, name):
             return (await client.import_conversation(path)).id
         with tempfile.NamedTemporaryFile(suffix=".tar.gz") as copy:
-            await trio.to_thread.run_sync(partial(shutil.copyfileobj, file, copy))
+            await _left_behind(partial(shutil.copyfileobj, file, copy))
             copy.flush()
             return (await client.import_conversation(copy.name)).id
     except Refused as error:
+        if error.code not in (BadArchive.code, BadRequest.code):
+            raise
         raise CommandFailed(f"{name}: {error}", USAGE) from error
 
 
@@ -135,4 +139,13 @@ def _imported(new_id: str) -> int:
 
 
 def _open_source(name: str) -> BinaryIO:
-    return sys.stdin.buffer if name == STANDARD else Path(name).open("rb")
+    if name != STANDARD:
+        return Path(name).open("rb")
+    # Unbuffered: a thread that is left behind in a read must not hold the lock of the buffer.
+    source: BinaryIO = getattr(sys.stdin.buffer, "raw", sys.stdin.buffer)
+    return source
+
+
+async def _left_behind(read: Callable[[], T]) -> T:
+    """Read in a thread that a cancel leaves to itself: stdin and pipes may never end."""
+    return await trio.to_thread.run_sync(read, abandon_on_cancel=True)

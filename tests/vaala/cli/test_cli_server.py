@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -11,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.vaala.cli.processes import started
 
 Script = Callable[[str], str]
 Vaala = Callable[..., Any]
@@ -86,6 +89,7 @@ def test_a_question_in_the_inbox_is_answered(
     conversation_id = _detached(vaala, script(ASK))
     decision = _inbox(vaala)["decision"]["id"]
     assert vaala("approve", decision).code == 2
+    assert vaala("answer", decision, typed, "--none").code == 2
     assert vaala("answer", decision, typed).code == 0
     assert meant in vaala("wait", conversation_id).out
 
@@ -102,10 +106,7 @@ def test_watch_shows_what_is_said(script: Script, vaala: Vaala) -> None:
     model = script('  - say: "1: {{ prompt }}"\n  - say: "2: {{ prompt }}"\n')
     conversation_id = _detached(vaala, model)
     vaala("wait", conversation_id)
-    with subprocess.Popen(
-        [sys.executable, "-m", "vaala", "watch", conversation_id],
-        stdout=subprocess.PIPE, stdin=subprocess.DEVNULL,
-    ) as watching:  # fmt: skip
+    with started("watch", conversation_id) as watching:
         assert watching.stdout is not None
         until = time.monotonic() + PATIENCE_S
         while vaala("status", "--json").lines[0]["conversations"][0]["subscribers"] == 0:
@@ -114,6 +115,37 @@ def test_watch_shows_what_is_said(script: Script, vaala: Vaala) -> None:
         assert watching.stdout.readline() == b"2: more\n"
         watching.terminate()
         assert watching.wait(PATIENCE_S) == 143
+
+
+def test_wait_ends_as_run_does(vaala: Vaala, script: Script) -> None:
+    model = script("""
+  - call: {tool: write_file, arguments: {path: new.txt, content: made}}
+  - say: I may not.
+""")
+    waited = vaala("wait", _detached(vaala, model, "--mode", "read-only"))
+    assert (waited.code, waited.out) == (3, "I may not.\n")
+    assert "vaala: refused: Create new.txt: " in waited.err
+
+
+def test_watch_tells_that_the_conversation_is_gone(vaala: Vaala, script: Script) -> None:
+    conversation_id = _detached(vaala, script("  - say: hi\n"))
+    vaala("wait", conversation_id)
+    with started("watch", conversation_id) as watching:
+        until = time.monotonic() + PATIENCE_S
+        while vaala("status", "--json").lines[0]["conversations"][0]["subscribers"] == 0:
+            assert time.monotonic() < until, "nobody watches"
+        assert vaala("delete", "--yes", conversation_id).code == 0
+        _, told = watching.communicate(timeout=PATIENCE_S)
+        assert (watching.returncode, f"{conversation_id}: deleted" in told.decode()) == (0, True)
+
+
+def test_an_import_from_a_pipe_without_end_is_left_by_ctrl_c(isolated: Path) -> None:
+    pipe = isolated / "pipe"
+    os.mkfifo(pipe)
+    with started("import", str(pipe)) as reading, pipe.open("wb"):  # waits for the reader
+        reading.send_signal(signal.SIGINT)
+        _, told = reading.communicate(timeout=PATIENCE_S)
+        assert (reading.returncode, told) == (130, b"vaala: interrupted\n")
 
 
 def test_rename_archive_and_fork(vaala: Vaala, script: Script) -> None:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from decimal import Decimal
 from pathlib import Path
 
 from vaala.config.check import did_you_mean, problem
 from vaala.config.concealed import holds_secret
 from vaala.config.errors import Problem
 from vaala.config.read import Checked
-from vaala.config.schema import ProviderSection, ProvidersFile
+from vaala.config.schema import PricesSection, ProviderSection, ProvidersFile
 from vaala.models.base import Deadlines
+from vaala.models.catalogue.reported import decimal_text
 from vaala.models.provider import Provider
 from vaala.models.secret import Secret
+from vaala_protocol.prices import ModelPrices
 
 _KEYS = ("api_key", "api_key_env", "api_key_secret")
 OTHERS = 0o077
@@ -47,10 +50,20 @@ def _provider(
         headers={header: Secret(value) for header, value in section.headers.items()},
         models=tuple(section.models),
         windows=dict(section.windows),
+        prices={model: _prices(each) for model, each in section.prices.items()},
         deadlines=Deadlines(**section.deadlines.model_dump()),
         url_from="providers.yaml",
         key_from=key_from,
     )
+
+
+def _prices(section: PricesSection) -> ModelPrices:
+    values = (section.input, section.cache_read, section.cache_write, section.output)
+    # The shortest text that stands for a number is the one that was typed.
+    read, cached, kept, written = (
+        decimal_text(Decimal(repr(section.input if value is None else value))) for value in values
+    )
+    return ModelPrices(input=read, cache_read=cached, cache_write=kept, output=written)
 
 
 def unusable(file: Checked[ProvidersFile], environ: Mapping[str, str]) -> dict[str, str]:

@@ -19,15 +19,22 @@ import trio
 from vaala.config.config import Config
 from vaala.config.errors import ConfigError, Problem
 from vaala.config.load import FILES, load_config
-from vaala.config.model_list import list_models
+from vaala.config.model_list import get_model, list_models
 from vaala.definitions import Definitions
 from vaala.discovery.environment import KEY_ORDER, OVERLAY_VARIABLES
 from vaala.models.base import Model
+from vaala.models.catalogue.catalogue import REFRESHED_FILE, Catalogue
 from vaala.models.http import Http, open_http
 from vaala.models.set import ModelSet, models_over
 from vaala.package import Package
+from vaala.paths import NoHome, state_directory
 from vaala_protocol.errors import BadRequest, ModelUnreachable
-from vaala_protocol.methods.catalog import ConfigFileInfo, ConfigListResult, ModelListResult
+from vaala_protocol.methods.catalog import (
+    ConfigFileInfo,
+    ConfigListResult,
+    ModelInfo,
+    ModelListResult,
+)
 from vaala_protocol.methods.runtime import ConfigProblem, ReloadResult, WantedVariables
 
 _BUILD = "vaala.config.build"
@@ -51,6 +58,14 @@ async def open_keeper(
     config = await trio.to_thread.run_sync(load, abandon_on_cancel=True)
     async with open_http(environ, package) as http:
         yield Keeper(config, environ, tools, http)
+
+
+def catalogue_file(environ: Mapping[str, str]) -> Path | None:
+    """Return where the refreshed catalogue of models lies; None: there is no home for it."""
+    try:
+        return state_directory(environ) / REFRESHED_FILE
+    except NoHome:
+        return None
 
 
 class Keeper:
@@ -83,7 +98,7 @@ class Keeper:
             self._environ,
             default=config.default_model,
             unusable=config.unusable,
-        )
+        ).with_catalogue(Catalogue(catalogue_file(self._environ)))
         """The models of this configuration."""
         self.generation += 1
         self.problems = ()
@@ -192,6 +207,13 @@ class Keeper:
         ``keys`` are variables of providers that the client has.
         """
         return await list_models(self.config, self.model_set, self._environ, keys)
+
+    async def model_info(self, name: str, keys: Mapping[str, str]) -> ModelInfo:
+        """Return a model by name, also one that is in no list, with what is known of it.
+
+        Its server is asked, for some seconds at most. Raises `NotFound` for no such model.
+        """
+        return await get_model(self.config, self.model_set, self._environ, keys, name)
 
     async def model(self, name: str | None, keys: Mapping[str, str]) -> tuple[Model, str]:
         """Return the model of a name, or the default, and one line that says why that one.

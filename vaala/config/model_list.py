@@ -4,37 +4,82 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from msgspec.structs import replace
+
 from vaala.config.config import Config
-from vaala.models.base import Models
+from vaala.models.catalogue.facts import Known
 from vaala.models.choose import PROVIDERS, default_model, provider_of_environ, with_key
 from vaala.models.provider import Provider
-from vaala_protocol.errors import BadRequest
+from vaala.models.set import ModelSet
+from vaala_protocol.errors import BadRequest, ModelUnreachable, NotFound
 from vaala_protocol.methods.catalog import ModelInfo, ModelListResult
+
+_SCRIPTED = ModelInfo(name="scripted", provider="scripted", source="built in")
 
 
 async def list_models(
-    config: Config, models: Models, environ: Mapping[str, str], keys: Mapping[str, str]
+    config: Config, models: ModelSet, environ: Mapping[str, str], keys: Mapping[str, str]
 ) -> ModelListResult:
     """Return the models that are known without asking anybody, and the default.
 
     ``keys`` are variables of providers that the client has: they go before ``environ``. To find
     the default a server may have to be asked: that takes some seconds at most.
     """
-    known = [*_configured(config, keys), *_of_variables(config, environ, keys)]
-    known.append(ModelInfo(name="scripted", provider="scripted", source="built in"))
+    known = _listed(config, environ, keys)
     try:
         model, why = await models.resolve_with(None, keys)
     except BadRequest as refused:
-        return ModelListResult(models=tuple(known), reason=str(refused))
+        told = tuple(with_facts(one, models.known(one.name, keys)) for one in known)
+        return ModelListResult(models=told, reason=str(refused))
     if model.name not in {one.name for one in known}:
-        found = ModelInfo(
-            name=model.name,
-            provider=model.provider,
-            source=why.partition(": ")[2],
-            context_tokens=model.window_tokens,
-        )
-        known.insert(0, found)
-    return ModelListResult(models=tuple(known), default=model.name, reason=why)
+        source = why.partition(": ")[2]
+        known.insert(0, ModelInfo(name=model.name, provider=model.provider, source=source))
+    told = tuple(with_facts(one, models.known(one.name, keys)) for one in known)
+    return ModelListResult(models=told, default=model.name, reason=why)
+
+
+async def get_model(
+    config: Config, models: ModelSet, environ: Mapping[str, str], keys: Mapping[str, str], name: str
+) -> ModelInfo:
+    """Return a model by name, after its server was asked what it says of it.
+
+    Raises `NotFound` for a name that stands for no model, with the reason, and `ModelUnreachable`
+    when only a server that does not answer could tell which model is meant.
+    """
+    info = next((one for one in _listed(config, environ, keys) if one.name == name), None)
+    if info is None or (info.usable and info.name == info.provider != _SCRIPTED.provider):
+        try:
+            model, why = await models.resolve_with(name, keys)
+        except ModelUnreachable:
+            raise
+        except BadRequest as refused:
+            raise NotFound(str(refused)) from refused
+        info = ModelInfo(name=model.name, provider=model.provider, source=why.partition(": ")[2])
+    if not info.usable:
+        return with_facts(info, models.known(info.name, keys))
+    return with_facts(info, await models.ask(info.name, keys))
+
+
+_FIELDS = {"window": "contextTokens", "output": "outputTokens"}
+"""What facts are called on the wire, where it is another word."""
+
+
+def with_facts(info: ModelInfo, known: Known) -> ModelInfo:
+    """Add what is known of a model, and who says it."""
+    facts = known.facts
+    return replace(
+        info,
+        context_tokens=facts.window,
+        output_tokens=facts.output,
+        features=facts.features,
+        prices=facts.prices,
+        facts={_FIELDS.get(name, name): source for name, source in known.sources.items()},
+        catalogue=known.catalogue,
+    )
+
+
+def _listed(config: Config, environ: Mapping[str, str], keys: Mapping[str, str]) -> list[ModelInfo]:
+    return [*_configured(config, keys), *_of_variables(config, environ, keys), _SCRIPTED]
 
 
 def _configured(config: Config, keys: Mapping[str, str]) -> Iterator[ModelInfo]:
@@ -87,7 +132,6 @@ def _info(provider: Provider, model: str, source: str, reason: str) -> ModelInfo
         name=f"{provider.name}/{model}",
         provider=provider.name,
         source=source,
-        context_tokens=provider.windows.get(model),
         usable=not reason,
         reason=reason,
     )

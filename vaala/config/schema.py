@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, RootModel, StringConstraints
 from vaala.agent.definition import Budgets
 from vaala.config.settings import ServerSettings
 from vaala.models.base import Deadlines
+from vaala.models.limits import PRICE_USD_MAX
 from vaala.models.provider import Api
 from vaala.telemetry.settings import LogSettings, TelemetrySettings
 
@@ -19,6 +20,7 @@ Url = Annotated[str, StringConstraints(pattern=r"^https?://[^\s/]")]
 Variable = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 Seconds = Annotated[float, Field(gt=0, le=86_400)]
 Count = Annotated[int, Field(ge=1)]
+Dollars = Annotated[float, Field(ge=0, le=PRICE_USD_MAX)]
 
 _DEADLINES = Deadlines()
 _BUDGETS = Budgets()
@@ -40,6 +42,19 @@ class DeadlinesSection(Section):
     """Between two bytes of the answer; the whole has no limit."""
 
 
+class PricesSection(Section):
+    """In US dollars for a million tokens."""
+
+    input: Dollars
+    """Tokens that the model reads."""
+    output: Dollars
+    """Tokens that it writes, its reasoning included."""
+    cache_read: Dollars | None = None
+    """Tokens that are read from a cache; left out: as input."""
+    cache_write: Dollars | None = None
+    """Tokens that are read and put into a cache; left out: as input."""
+
+
 class ProviderSection(Section):
     base_url: Url
     """What the paths of the API are appended to."""
@@ -57,7 +72,9 @@ class ProviderSection(Section):
     models: list[Text] = []
     """The models that it offers, its default first; left out: any name is passed on."""
     windows: dict[Text, Count] = {}
-    """The context window of a model, in tokens."""
+    """The context window of a model, in tokens; left out: what its server or the catalogue says."""
+    prices: dict[Text, PricesSection] = {}
+    """What a model costs; left out: what its server or the catalogue says."""
     deadlines: DeadlinesSection = DeadlinesSection()
     """How long to wait for it, in seconds."""
 

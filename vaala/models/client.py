@@ -20,6 +20,8 @@ class Client(ABC):
         self.provider = provider
         self.http = http
         self.origin = Origin(provider.name, provider.secrets, provider.url_from, provider.key_from)
+        self.windows = dict(provider.windows)
+        """In tokens, by model: what the configuration says and what has become known."""
 
     @abstractmethod
     def model(self, name: str) -> Model:
@@ -31,6 +33,7 @@ class ClientModel(Model):
 
     def __init__(self, client: Client, model: str) -> None:
         self._provider = client.provider
+        self._windows = client.windows
         self._model = model
         """Its name at the provider."""
 
@@ -48,7 +51,7 @@ class ClientModel(Model):
 
     @property
     def window_tokens(self) -> int | None:
-        return self._provider.windows.get(self._model)
+        return self._windows.get(self._model)
 
     @property
     def deadlines(self) -> Deadlines:

@@ -50,3 +50,12 @@ SCRIPTS_KEPT_MAX = 16
 """Scripts that are kept as they were read."""
 SCRIPT_OPERATIONS_MAX = 10_000
 """Branches and loop ends between two answers of a script."""
+
+CATALOGUE_BYTES_MAX = 16 * 1024 * 1024
+"""A list of models with their prices; that of OpenRouter has less than a megabyte."""
+CATALOGUE_MODELS_MAX = 5_000
+MODEL_NAME_CHARS_MAX = 200
+TOKENS_MAX = 1_000_000_000
+"""A server that says more of a window is mistaken."""
+PRICE_USD_MAX = 1_000_000
+"""For a million tokens."""

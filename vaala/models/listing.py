@@ -1,4 +1,4 @@
-"""What models a server has, by its ``/models``."""
+"""What models a server has, and what it says of them, by its ``/models``."""
 
 from __future__ import annotations
 
@@ -11,9 +11,17 @@ from msgspec.structs import replace
 
 from vaala.models.auth import auth_headers
 from vaala.models.base import Deadlines, ModelFailure
+from vaala.models.catalogue.facts import ModelFacts
+from vaala.models.catalogue.reported import reported_facts
 from vaala.models.failures import Origin, failure_of_kind, failure_of_status
 from vaala.models.http import Call, Http
-from vaala.models.limits import ANSWER_BYTES_MAX, LIST_S, PROBE_S
+from vaala.models.limits import (
+    ANSWER_BYTES_MAX,
+    CATALOGUE_MODELS_MAX,
+    LIST_S,
+    MODEL_NAME_CHARS_MAX,
+    PROBE_S,
+)
 from vaala.models.provider import Provider
 from vaala_protocol.base import Malformed, decode
 
@@ -44,7 +52,12 @@ LOCAL_SERVERS = (
 
 
 async def list_models(http: Http, provider: Provider) -> list[str]:
-    """Return the names of the models that can answer, in the server's order, at least one.
+    """Return the names of the models that can answer, as `list_facts` does."""
+    return list(await list_facts(http, provider))
+
+
+async def list_facts(http: Http, provider: Provider) -> dict[str, ModelFacts]:
+    """Return what a server says of its models that can answer, in its order, at least one.
 
     Raises `ModelFailure`; takes at most `LIST_S` after the connection.
     """
@@ -56,23 +69,25 @@ async def list_models(http: Http, provider: Provider) -> list[str]:
         body = await answer.read_all(ANSWER_BYTES_MAX)
     if answer.status != 200:
         raise failure_of_status(origin, answer.status, answer.headers, body)
-    names = _names(body)
-    if not names:
+    listed = listed_models(body)
+    if not listed:
         raise failure_of_kind(origin, "invalid_request", f"{url} lists no model that can answer")
-    return names
+    return listed
 
 
-async def probe(http: Http, servers: Sequence[LocalServer]) -> tuple[LocalServer, str] | None:
-    """Return the first server, in the order given, that has a model, and that model.
+async def probe(
+    http: Http, servers: Sequence[LocalServer]
+) -> tuple[LocalServer, dict[str, ModelFacts]] | None:
+    """Return the first server, in the order given, that has a model, and its models.
 
     All are asked side by side and have `PROBE_S` together.
     """
     await http.load()
-    found: dict[LocalServer, str] = {}
+    found: dict[LocalServer, dict[str, ModelFacts]] = {}
 
     async def ask(server: LocalServer) -> None:
         try:
-            found[server] = (await list_models(http, server.provider))[0]
+            found[server] = await list_facts(http, server.provider)
         except ModelFailure:
             return
 
@@ -102,24 +117,32 @@ async def with_models_meant(
     return ModelFailure(failure.kind, text, status=failure.status)
 
 
-def _names(body: bytes) -> list[str]:
+def listed_models(body: bytes) -> dict[str, ModelFacts]:
+    """Return the models that can answer of a list of models, at most `CATALOGUE_MODELS_MAX`."""
     try:
         document = decode(body)
     except Malformed:
-        return []
+        return {}
     entries: Any = document
     if isinstance(document, dict):
         entries = document.get("data", document.get("models"))
     if not isinstance(entries, list):
-        return []
-    names = [_name(entry) for entry in entries if isinstance(entry, dict)]
-    # Servers list their embedding models too, and those cannot talk.
-    return [name for name in names if name and "embed" not in name]
+        return {}
+    listed: dict[str, ModelFacts] = {}
+    for entry in entries:
+        if len(listed) == CATALOGUE_MODELS_MAX:
+            break
+        # Servers list their embedding models too, and those cannot talk.
+        if isinstance(entry, dict) and (name := _name(entry)) and "embed" not in name:
+            listed[name] = reported_facts(entry)
+    return listed
 
 
 def _name(entry: dict[str, Any]) -> str:
     """Return the name of a model that can answer, "" for any other. Google says what it can do."""
     name = entry.get("id", entry.get("name"))
+    if not isinstance(name, str) or len(name) > MODEL_NAME_CHARS_MAX:
+        return ""
     methods = entry.get("supportedGenerationMethods")
     can_answer = not isinstance(methods, list) or "generateContent" in methods
-    return name.removeprefix("models/") if isinstance(name, str) and can_answer else ""
+    return name.removeprefix("models/") if can_answer else ""

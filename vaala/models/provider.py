@@ -9,6 +9,7 @@ from msgspec import Struct, field
 
 from vaala.models.base import Deadlines
 from vaala.models.secret import Secret
+from vaala_protocol.prices import ModelPrices
 
 Api: TypeAlias = Literal["chat", "anthropic", "responses", "gemini"]
 """The wire format: OpenAI-compatible chat completions, Anthropic Messages, OpenAI Responses,
@@ -20,7 +21,8 @@ class Provider(Struct, frozen=True):
 
     ``base_url`` is what the paths of the API are appended to, "https://api.openai.com/v1".
     ``models`` lists the names that it offers, the default first; empty: not known, any name is
-    passed on. ``windows`` gives the context window of a model in tokens, where it is known.
+    passed on. ``windows`` gives the context window of a model in tokens, and ``prices`` what it
+    costs, where that is said; both go before what server and catalogue say.
     """
 
     name: str
@@ -31,6 +33,7 @@ class Provider(Struct, frozen=True):
     """Sent with each request; secrets, since keys travel in headers of many names."""
     models: tuple[str, ...] = ()
     windows: Mapping[str, int] = field(default_factory=dict[str, int])
+    prices: Mapping[str, ModelPrices] = field(default_factory=dict[str, ModelPrices])
     deadlines: Deadlines = Deadlines()
     url_from: str = ""
     """Where the base URL was taken from, such as a variable of the environment; for people."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
@@ -13,6 +13,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from vaala.models.base import Model, ModelFailure, Models
+from vaala.models.catalogue.catalogue import Catalogue
+from vaala.models.catalogue.facts import Known, ModelFacts
+from vaala.models.catalogue.knowledge import Knowledge
 from vaala.models.choose import (
     PROVIDERS,
     Found,
@@ -26,7 +29,7 @@ from vaala.models.choose import (
 from vaala.models.client import Client, client_for
 from vaala.models.http import Http, open_http
 from vaala.models.limits import CHOICE_KEPT_S, CLIENTS_MAX
-from vaala.models.listing import LOCAL_SERVERS, LocalServer, list_models, probe
+from vaala.models.listing import LOCAL_SERVERS, LocalServer, list_facts, probe
 from vaala.models.provider import Provider
 from vaala.models.secret import Secret
 from vaala_protocol.errors import BadRequest, ModelUnreachable
@@ -100,25 +103,29 @@ def models_over(
     Another set over the same connections can take its place at any moment: what the models of
     this one still do goes on. ``environ`` has keys; proxies are those of ``http``.
     """
-    return ModelSet(
-        _Sources(providers, environ, default, unusable or {}, models or {}, local_servers), http
-    )
+    sources = _Sources(providers, environ, default, unusable or {}, models or {}, local_servers)
+    return ModelSet(sources, http, Catalogue())
 
 
 class ModelSet(Models):
     """See `open_models`."""
 
-    def __init__(self, sources: _Sources, http: Http) -> None:
+    def __init__(self, sources: _Sources, http: Http, catalogue: Catalogue) -> None:
         self._sources = sources
         self._http = http
+        self._knowledge = Knowledge(catalogue)
         self._configured = {provider.name: provider for provider in sources.providers}
         self._clients: dict[tuple[str, str, Secret | None], Client] = {}
         """By name, URL and key of the provider; the one that was used last stands last."""
         self._demo: ScriptedModel | None = None
         self._scripts: Scripts | None = None
         self._probing = trio.Lock()
-        self._local: tuple[LocalServer, str] | None = None
+        self._local: tuple[LocalServer, dict[str, ModelFacts]] | None = None
         self._local_until = 0.0
+
+    def with_catalogue(self, catalogue: Catalogue) -> ModelSet:
+        """Return a set of the same models that knows what this catalogue knows."""
+        return ModelSet(self._sources, self._http, catalogue)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -150,6 +157,35 @@ class ModelSet(Models):
             return await self._default(keys)
         model = await self._named(name, keys)
         return model, f"model {model.name}: chosen by name"
+
+    def known(self, name: str, keys: Mapping[str, str]) -> Known:
+        """Return what is known of the model ``provider/model``, without asking anybody."""
+        head, _, model = name.partition("/")
+        provider = self._known_provider(head, keys)
+        return Known() if provider is None else self._knowledge.of(provider, model)
+
+    async def ask(self, name: str, keys: Mapping[str, str]) -> Known:
+        """Like `known`, after the model's server was asked, when it answers; see `list_facts`."""
+        head, _, _ = name.partition("/")
+        provider = self._known_provider(head, keys)
+        if provider is not None:
+            with suppress(ModelFailure):
+                self._knowledge.told(provider, await list_facts(self._http, provider))
+        return self.known(name, keys)
+
+    def _known_provider(self, name: str, keys: _Keys) -> Provider | None:
+        """Return a provider, whether it can be used or not."""
+        configured = self._configured.get(name)
+        if configured is not None:
+            return with_key(configured, keys)
+        for variables in (keys, self._sources.environ):
+            with suppress(BadRequest):  # the base URL is none
+                if (provider := provider_of_environ(name, variables)) is not None:
+                    return provider
+        if (known := PROVIDERS.get(name)) is not None:
+            return Provider(name, known.url, api=known.api)
+        local = next((one for one in self._sources.local_servers if one.name == name), None)
+        return None if local is None else local.provider
 
     async def _named(self, name: str, keys: _Keys) -> Model:
         given = self._sources.models.get(name)
@@ -224,6 +260,9 @@ class ModelSet(Models):
         client = self._clients.pop(named, None)
         if client is None or client.provider != provider:
             client = client_for(provider, self._http)
+        window = self._knowledge.of(provider, model).facts.window
+        if window is not None:
+            client.windows[model] = window
         self._clients[named] = client
         if len(self._clients) > CLIENTS_MAX:
             del self._clients[next(iter(self._clients))]
@@ -252,7 +291,9 @@ class ModelSet(Models):
         name = found.model
         if name is None:
             try:
-                name = (await list_models(self._http, found.provider))[0]
+                listed = await list_facts(self._http, found.provider)
+                self._knowledge.told(found.provider, listed)
+                name = next(iter(listed))
             except ModelFailure as failure:
                 if failure.kind == "network":
                     raise ModelUnreachable(failure.message) from failure
@@ -281,11 +322,13 @@ class ModelSet(Models):
             return replace(found, why=f"{found.why} at the client")
         if (found := find_by_key(self._sources.environ)) is not None:
             return found
-        server, model = await self._local_server()
-        return Found(server.provider, model, f"{server.title} runs here on port {server.port}")
+        server, listed = await self._local_server()
+        self._knowledge.told(server.provider, listed)
+        why = f"{server.title} runs here on port {server.port}"
+        return Found(server.provider, next(iter(listed)), why)
 
-    async def _local_server(self) -> tuple[LocalServer, str]:
-        """Return a model server of this machine and a model of it, or raise `BadRequest`.
+    async def _local_server(self) -> tuple[LocalServer, dict[str, ModelFacts]]:
+        """Return a model server of this machine and its models, or raise `BadRequest`.
 
         What was found counts for `CHOICE_KEPT_S`. One looks, all wait.
         """

@@ -7,6 +7,7 @@ from typing import Any, Literal
 from vaala_protocol.base import Value
 from vaala_protocol.methods.base import Request
 from vaala_protocol.methods.runtime import ConfigProblem, ReloadResult
+from vaala_protocol.prices import CatalogueSource, FactSource, Feature, ModelPrices
 from vaala_protocol.settings import Settings
 
 
@@ -17,6 +18,15 @@ class ModelInfo(Value, frozen=True, kw_only=True):
     source: str = ""
     """Where it is known from: the configuration, a variable, a server on this machine."""
     context_tokens: int | None = None
+    """The context window; None: not known, here as for what follows."""
+    output_tokens: int | None = None
+    """The most that one answer can have."""
+    features: tuple[Feature, ...] | None = None
+    prices: ModelPrices | None = None
+    facts: dict[str, FactSource] = {}
+    """Who says it, by the name of the field: configuration goes before server before catalogue."""
+    catalogue: CatalogueSource | None = None
+    """Where the catalogue has it from, when any of it is from there."""
     usable: bool = True
     reason: str = ""
     """Why it cannot be used."""
@@ -41,7 +51,10 @@ class ModelListParams(Value, Request[ModelListResult], frozen=True, kw_only=True
 
 
 class ModelGetParams(Value, Request[ModelInfo], frozen=True, kw_only=True):
-    """Return a model by name."""
+    """Return a model by name, also one that is in no list.
+
+    Its server is asked what it says of the model, for some seconds at most.
+    """
 
     method = "model/get"
     result = ModelInfo

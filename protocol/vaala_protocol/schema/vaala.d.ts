@@ -165,6 +165,41 @@ export interface Usage {
   reasoning?: number;
 }
 
+export type Feature = "tools" | "images" | "reasoning";
+
+export type FactSource = "config" | "server" | "catalogue";
+
+/** What every token of a call costs whose prompt is long. What is left out is not known. */
+export interface LongPrices {
+  /** A prompt with more than this is long; what is read from and written to caches counts. */
+  aboveTokens: number;
+  input?: string | null;
+  cacheRead?: string | null;
+  cacheWrite?: string | null;
+  output?: string | null;
+}
+
+/**
+ * US dollars for a million tokens, by class; reasoning costs what output does.
+ *
+ * What is left out is not known. `until`: the last day, in UTC, that they hold for.
+ */
+export interface ModelPrices {
+  input?: string | null;
+  cacheRead?: string | null;
+  cacheWrite?: string | null;
+  output?: string | null;
+  long?: LongPrices | null;
+  until?: string | null;
+}
+
+/** Where the catalogue has the figures of a model from. */
+export interface CatalogueSource {
+  url: string;
+  /** The day that they are of, as in `2026-11-10`. */
+  asOf: string;
+}
+
 /** What every item has. */
 export interface ItemBase {
   id: string;
@@ -246,18 +281,42 @@ export interface ModelError extends ItemBase {
   retryInMs?: number | null;
 }
 
-/** Stands in requests for every item with a place up to `covers`. */
-export interface ContextSummary extends ItemBase {
-  kind: "context_summary";
+/** From here on requests hold less of what came before; the transcript stays whole. */
+export interface ContextChange extends ItemBase {
+  /** Items with a place up to this one are left out of requests. */
   covers: number;
-  text: string;
+  /**
+   * Places of items that stay, though they are covered: what was asked for, rules, the plan, and
+   * what still runs. They stand first.
+   */
+  keeps?: number[];
+  /** What stays of the text of each of them, head and tail; 0: all. */
+  keptBytes?: number;
+  /** The size of the next request without the change, as it was estimated. */
+  tokensBefore?: number;
+  tokensAfter?: number;
 }
 
-/** Items with a place up to `covers` are left out of requests. */
-export interface ContextCut extends ItemBase {
+/** Stands in requests for the items that it covers; written by the session's model. */
+export interface ContextSummary extends ContextChange {
+  kind: "context_summary";
+  text: string;
+  model?: string;
+  /** What the model used for it; it counts in its turn. */
+  usage?: Usage;
+}
+
+/** Items are left out of requests without a summary, or results of calls are shortened. */
+export interface ContextCut extends ContextChange {
   kind: "context_cut";
-  covers: number;
   reason?: string;
+  /**
+   * Results of calls with a place up to this one are shortened to head and tail; 0: none. The
+   * whole of such a result is in the blob that has the id of its call as its key.
+   */
+  shortens?: number;
+  /** What stays of each of these results. */
+  resultBytes?: number;
 }
 
 /** The settings were changed here. */
@@ -1446,7 +1505,16 @@ export interface ModelInfo {
   provider: string;
   /** Where it is known from: the configuration, a variable, a server on this machine. */
   source?: string;
+  /** The context window; null: not known, here as for what follows. */
   contextTokens?: number | null;
+  /** The most that one answer can have. */
+  outputTokens?: number | null;
+  features?: Feature[] | null;
+  prices?: ModelPrices | null;
+  /** Who says it, by the name of the field: configuration goes before server before catalogue. */
+  facts?: Record<string, FactSource>;
+  /** Where the catalogue has it from, when any of it is from there. */
+  catalogue?: CatalogueSource | null;
   /** Default: true */
   usable?: boolean;
   /** Why it cannot be used. */
@@ -1468,7 +1536,11 @@ export interface ModelListResult {
  */
 export type ModelListParams = Record<string, never>;
 
-/** Return a model by name. */
+/**
+ * Return a model by name, also one that is in no list.
+ *
+ * Its server is asked what it says of the model, for some seconds at most.
+ */
 export interface ModelGetParams {
   name: string;
 }
@@ -1705,7 +1777,11 @@ export interface Methods {
    * What can be used, and what runs, is told for the keys that this client has.
    */
   "model/list": { params: ModelListParams; result: ModelListResult };
-  /** Return a model by name. */
+  /**
+   * Return a model by name, also one that is in no list.
+   *
+   * Its server is asked what it says of the model, for some seconds at most.
+   */
   "model/get": { params: ModelGetParams; result: ModelInfo };
   /**
    * Return the model that would run for this client, with the keys that it has.

@@ -13,6 +13,7 @@ from vaala.config import ConfigError, default_agent, load_config
 from vaala.models.base import Deadlines
 from vaala.models.secret import Secret
 from vaala_protocol.base import decode, encode
+from vaala_protocol.prices import ModelPrices
 from vaala_protocol.settings import Settings
 
 PROVIDERS = """
@@ -23,6 +24,7 @@ hosted:
   headers: {X-Team: blue}
   models: [large, small]
   windows: {large: 128000}
+  prices: {large: {input: 0.075, output: 3, cache_read: 1.0e-3}, small: {input: 2.50, output: 0}}
   deadlines: {connect_s: 3, silence_s: 1.5}
 here:
   base_url: http://127.0.0.1:8080/v1
@@ -65,6 +67,10 @@ def test_providers_become_dataclasses_in_the_order_of_the_file(tmp_path: Path) -
     )  # fmt: skip
     assert hosted.headers == {"X-Team": Secret("blue")}
     assert (hosted.models, hosted.windows) == (("large", "small"), {"large": 128000})
+    assert hosted.prices == {
+        "large": ModelPrices(input="0.075", output="3", cache_read="0.001", cache_write="0.075"),
+        "small": ModelPrices(input="2.5", output="0", cache_read="2.5", cache_write="2.5"),
+    }
     assert hosted.deadlines == Deadlines(connect_s=3.0, silence_s=1.5)
     assert (here.key, here.deadlines) == (Secret("12345678"), Deadlines())
 

@@ -27,7 +27,7 @@ CASES = [
     (
         "providers", "a:\n  base_url: http://x/v1\n  zzz: 1\n",
         "providers.yaml:3: a.zzz: is an unknown key: expected one of base_url, api, api_key, "
-        "api_key_env, api_key_secret, headers, models, windows, deadlines",
+        "api_key_env, api_key_secret, headers, models, windows, prices, deadlines",
     ),
     ("providers", "a:\n  api: chat\n", "providers.yaml:1: a.base_url: is missing"),
     (
@@ -45,6 +45,15 @@ CASES = [
     (
         "providers", "a:\n  base_url: http://x\n  api_key: k\n  api_key_env: K\n",
         "providers.yaml:3: a.api_key: stands beside api_key_env; keep one of the two",
+    ),
+    (
+        "providers", "a:\n  base_url: http://x\n  prices:\n    m: {input: -1, output: 1}\n",
+        "providers.yaml:4: a.prices.m.input: expected a number greater than or equal to 0, found "
+        "the number -1",
+    ),
+    (
+        "providers", "a:\n  base_url: http://x\n  prices:\n    m: {input: 1}\n",
+        "providers.yaml:4: a.prices.m.output: is missing",
     ),
     (
         "providers", "a:\n  base_url: http://x\n  windows:\n    m: 0\n",

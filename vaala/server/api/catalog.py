@@ -29,8 +29,7 @@ async def model_list(
 async def model_get(
     api: Api, params: wire.ModelGetParams, keys: Mapping[str, str] = NO_KEYS
 ) -> wire.ModelInfo:
-    models = {model.name: model for model in (await api.config.models(keys)).models}
-    return _named(models, "model", params.name)
+    return await api.config.model_info(params.name, keys)
 
 
 async def _model_list(caller: Caller, params: wire.ModelListParams) -> wire.ModelListResult:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from vaala.models.base import Model
-from vaala_protocol.methods.catalog import ConfigListResult, ModelListResult
+from vaala_protocol.methods.catalog import ConfigListResult, ModelInfo, ModelListResult
 from vaala_protocol.methods.runtime import ConfigProblem, ReloadResult, WantedVariables
 
 
@@ -56,6 +56,13 @@ class ConfigKeeper(Protocol):
         """Return the models that are known, and which one runs when none is named.
 
         ``keys`` are variables of providers that the client has.
+        """
+        ...
+
+    async def model_info(self, name: str, keys: Mapping[str, str]) -> ModelInfo:
+        """Return a model by name, also one that is in no list, with what is known of it.
+
+        Its server is asked, for some seconds at most. Raises `NotFound` for no such model.
         """
         ...
 

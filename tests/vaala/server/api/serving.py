@@ -102,6 +102,12 @@ class FakeKeeper:
             models=(ModelInfo(name="scripted", provider="scripted"),), default="scripted"
         )
 
+    async def model_info(self, name: str, keys: Mapping[str, str]) -> ModelInfo:
+        found = {one.name: one for one in (await self.models(keys)).models}
+        if name not in found:
+            raise NotFound(f"no model {name!r}")
+        return found[name]
+
     async def model(self, name: str | None, keys: Mapping[str, str]) -> tuple[Model, str]:
         await self.before()
         return ScriptedModel(DEMO), "model scripted: the only one"

@@ -16,7 +16,7 @@ from vaala.models.base import Model
 from vaala.models.secret import Secret
 from vaala.server.wire import PeerInfo
 from vaala.testing.models import FixedModels
-from vaala_protocol.errors import BadRequest, NotFound
+from vaala_protocol.errors import BadRequest, ModelUnreachable, NotFound
 from vaala_protocol.methods.catalog import (
     ModelGetParams,
     ModelListParams,
@@ -27,6 +27,7 @@ from vaala_protocol.methods.client import ClientEnvironmentParams
 from vaala_protocol.methods.conversation import ConversationCreateParams, ConversationRenameParams
 from vaala_protocol.methods.runtime import ClientEnvironment, WantedVariables
 from vaala_protocol.methods.session import SessionConfigureParams, SessionConfigureResult
+from vaala_protocol.prices import ModelPrices
 from vaala_protocol.settings import Settings
 
 PROVIDERS = """
@@ -79,6 +80,36 @@ async def test_a_key_for_no_configured_provider_is_listed_with_its_source(
         listed = await client.call(ModelListParams())
         sources = {model.provider: model.source for model in listed.models}
         assert sources["openrouter"] == "the variable OPENROUTER_API_KEY at the client"
+
+
+async def test_what_is_known_of_a_model_is_told_with_who_says_it(
+    autojump_clock: object, tmp_path: Path
+) -> None:
+    providers = """
+real: {base_url: "https://api.anthropic.com/v1", api: anthropic, models: [claude-sonnet-5-5],
+  api_key_env: REAL_KEY, windows: {claude-sonnet-5-5: 200000}}
+open: {base_url: "http://127.0.0.1:1/v1", prices: {n: {input: 1, output: 2.5}}}
+"""
+    async with configured(tmp_path, providers=providers) as (served, _), served.client() as client:
+        listed = (await client.call(ModelListParams())).models[0]
+        assert await client.call(ModelGetParams(name="real/claude-sonnet-5-5")) == listed
+        assert (listed.context_tokens, listed.output_tokens) == (200_000, 128_000)
+        assert listed.facts == {
+            "contextTokens": "config", "outputTokens": "catalogue", "features": "catalogue",
+            "prices": "catalogue",
+        }  # fmt: skip
+        assert listed.catalogue is not None
+        in_no_list = await client.call(ModelGetParams(name="open/n"))
+        assert in_no_list.prices == ModelPrices(
+            input="1", cache_read="1", cache_write="1", output="2.5"
+        )
+        assert (in_no_list.facts, in_no_list.catalogue) == ({"prices": "config"}, None)
+        scripted = await client.call(ModelGetParams(name="scripted"))
+        assert (scripted.source, scripted.facts) == ("built in", {})
+        with pytest.raises(NotFound, match="no model is called 'x/y'"):
+            await client.call(ModelGetParams(name="x/y"))
+        with pytest.raises(ModelUnreachable):
+            await client.call(ModelGetParams(name="open"))
 
 
 async def test_what_names_the_model_is_told(autojump_clock: object, tmp_path: Path) -> None:

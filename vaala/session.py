@@ -11,7 +11,8 @@ import trio
 
 from vaala import inputs, limits, requests
 from vaala.actor import Actor
-from vaala.agent.history import History, read_history
+from vaala.agent.estimate import Estimates
+from vaala.agent.history import History
 from vaala.changes import Change, input_change, now_ms, replace
 from vaala.children import Children
 from vaala.command_news import CommandNews
@@ -26,6 +27,7 @@ from vaala.outcomes import Outcomes
 from vaala.recorder import Recorder
 from vaala.recovery import recovery_changes
 from vaala.session_files import SessionFiles
+from vaala.session_history import SessionHistory
 from vaala.session_settings import configure
 from vaala.session_view import RecentItems, snapshot_of
 from vaala.tools.commands import SessionCommands
@@ -81,6 +83,7 @@ class Session(Actor):
         self.unsaved: str | None = None
         self._last_at = self.state.head.last_at
         self.history: History | None = None
+        self.estimates = Estimates()
         self._children: Children | None = None
         self._commands: SessionCommands | None = None
 
@@ -347,9 +350,9 @@ class Session(Actor):
     async def history_for(self, model: Model, turn_id: str) -> History:
         """Return the history before a turn, encoded for a model; kept, or read from the log."""
         history, self.history = self.history, None
-        if history is not None and history.fits(model):
+        if history is not None and history.fits(model, self.state.head.context_at):
             return history
-        return await read_history(model, self.log.history(self.state.head.context_from), turn_id)
+        return await SessionHistory(self.log).read(model, (turn_id, 1))
 
     async def write(self, changes: Sequence[Change], *, keep: bool) -> None:
         try:

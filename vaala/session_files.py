@@ -10,7 +10,7 @@ from vaala.dao.state import FileRead
 from vaala.tools.base import ReadRecord, ToolFailure
 from vaala_protocol.errors import Refused
 from vaala_storage.blobs import BlobWriter
-from vaala_storage.errors import StorageError
+from vaala_storage.errors import AlreadyExists, StorageError
 
 
 class SessionFiles:
@@ -37,6 +37,20 @@ class SessionFiles:
         try:
             return await self._blobs.put(data)
         except (StorageError, Refused) as error:
+            raise ToolFailure(f"The output could not be kept: {error}") from error
+
+    async def keep(self, key: str, data: bytes) -> None:
+        """Keep bytes under a key of the caller's, durably, unless there are such already.
+
+        Raises `ToolFailure`.
+        """
+        try:
+            async with self._blobs.writer(key) as (_, writer):
+                await writer.write(data)
+                await writer.commit()
+        except AlreadyExists:
+            pass
+        except (StorageError, Refused, ValueError) as error:
             raise ToolFailure(f"The output could not be kept: {error}") from error
 
     async def load(self, key: str, offset: int, length: int) -> bytes:

@@ -10,17 +10,16 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import trio
 
 from vaala import limits
-from vaala.agent.answer import Answer, AnswerBuilder, Place, stream_answer
+from vaala.agent.answer import Answer
 from vaala.agent.definition import AgentDefinition
 from vaala.agent.guard import LoopGuard
 from vaala.agent.history import History
-from vaala.agent.prompt import system_prompt
+from vaala.asking import Asking
 from vaala.calls import CallRunner
 from vaala.changes import (
     Change,
@@ -33,16 +32,14 @@ from vaala.changes import (
 )
 from vaala.definitions import Definitions
 from vaala.endings import By, Ending, ending_of, interrupted_ending, over_budget
-from vaala.models.base import Model, ModelFailure, ModelRequest
-from vaala.models.retry import RetryPolicy, last_words
-from vaala.observer import ModelWork
+from vaala.models.base import Model
 from vaala.questions import Questions
 from vaala.requests import BeginStep, Finish, Flush, Record
 from vaala.tools.registry import ToolSet
 from vaala_protocol.calls import CallDetails
 from vaala_protocol.errors import NotDurable, Refused
 from vaala_protocol.ids import new_id
-from vaala_protocol.items import AssistantMessage, Item, ModelError, Question, ToolCall
+from vaala_protocol.items import AssistantMessage, Item, Question, ToolCall
 from vaala_protocol.settings import Mode, Settings, Usage
 from vaala_protocol.state import InputInfo, StepInfo, TurnInfo, TurnResult
 
@@ -83,7 +80,7 @@ class Turn:
         self._by: By | None = None
         self._step: StepInfo | None = None
         self._usage: dict[str, Usage] = {}
-        self._builder: AnswerBuilder | None = None
+        self._asking: Asking | None = None
         self._text = ""
         self._steered = False
         """The next step's items were taken already, when the last one would have been the end."""
@@ -159,9 +156,10 @@ class Turn:
         except Refused as refused:
             return Ending("failed", "failed", str(refused))
         self.history = await self.session.history_for(model, self.id)
+        self._asking = Asking(self, model)
         guard = LoopGuard()
         while True:
-            answer = await self._ask(model)
+            answer = await self._ask(self._asking, model)
             if isinstance(answer, Ending):
                 return answer
             ending = await self._step_with(model, answer, guard)
@@ -217,92 +215,34 @@ class Turn:
             self._steered = True
         return None
 
-    async def _ask(self, model: Model) -> Answer | Ending:
-        """Call the model, again where the retry policy says so."""
-        policy, began = RetryPolicy(), trio.current_time()
-        rng = self.definitions.rng()
+    async def _ask(self, asking: Asking, model: Model) -> Answer | Ending:
         self._asked += 1
         self._step = StepInfo(
             turn_id=self.id, number=self.step_number, model=model.name, started_at=now_ms()
         )
-        attempt = 1
-        while True:
-            self._builder = AnswerBuilder(model, self._place(), self.session.live)
-            try:
-                await self._attempt(model, self._builder, attempt)
-            except ModelFailure as failure:
-                elapsed = trio.current_time() - began
-                delay = policy.delay(failure, attempt=attempt, elapsed_s=elapsed, rng=rng)
-                if delay is None:
-                    return await self._model_failed(failure, attempt)
-                self._builder.drop()
-                await self._record_failure(failure, attempt, delay)
-                reason = f"{failure.message}; trying again"
-                with self.session.waits.on(model.name, reason, timeout_s=delay):
-                    await trio.sleep(delay)
-                attempt += 1
-            else:
-                return self._builder.answer(partial=False)
+        return await asking.ask()
 
-    async def _attempt(self, model: Model, builder: AnswerBuilder, attempt: int) -> None:
-        work = ModelWork(model.provider, model.name, self.step_number, attempt)
-        with self.definitions.observer.model_call(work) as seen:
-            try:
-                await stream_answer(model, await self._request(model), builder, self.session.waits)
-                seen.ended("completed")
-            except ModelFailure as failure:
-                seen.ended("error", failure.kind)
-                raise
-            finally:
-                # What was used is paid for, however it ended.
-                if (used := builder.usage) != Usage():
-                    seen.used(model.name, used)
-                    self._usage[model.name] = self._usage.get(model.name, Usage()) + used
+    def use(self, model: str, usage: Usage) -> None:
+        """Count what a model call of the turn used."""
+        self._usage[model] = self._usage.get(model, Usage()) + usage
 
-    async def _request(self, model: Model) -> ModelRequest:
-        assert self.history is not None
-        around = self.session.around
+    def offered_tools(self) -> ToolSet:
+        """Return the tools that the next model call is told of."""
         if self.agent.tools is None:
-            self.tools = around.services.with_tools(self.definitions.tools)
-        history, messages = self.history.request(self.items.values())
-        settings = self.info.settings
-        today = datetime.now(UTC).astimezone().date()
-        return ModelRequest(
-            instructions=system_prompt(self.agent.instructions, around.locations, today),
-            tools=self.tools.specs,
-            history=history,
-            messages=messages,
-            effort=settings.effort,
-            options=dict(settings.options),
-        )
+            self.tools = self.session.around.services.with_tools(self.definitions.tools)
+        return self.tools
 
-    async def _model_failed(self, failure: ModelFailure, attempt: int) -> Ending:
-        """The last failure ends the turn; what was said before it is kept, marked partial."""
-        await self._record_failure(failure, attempt, None)
-        now = datetime.now(UTC).astimezone()
-        return Ending("failed", "failed", last_words(failure, attempt, now))
-
-    async def _record_failure(
-        self, failure: ModelFailure, attempt: int, delay_s: float | None
-    ) -> None:
-        now = now_ms()
-        error = ModelError(
-            id=new_id(), at=self.session.next_at(), turn_id=self.id, step=self.step_number,
-            created_at=now, completed_at=now, error=failure.kind, message=failure.message,
-            attempt=attempt, retry_in_ms=None if delay_s is None else round(delay_s * 1000),
-        )  # fmt: skip
-        self.items[error.id] = error
-        await self.record([item_change(error)])
+    @property
+    def open_step(self) -> tuple[str, int]:
+        return self.id, self.step_number
 
     def _take(self, items: Sequence[Item]) -> None:
         """From here on the answer is the turn's: its items go to the log, whatever happens."""
-        self._builder = None
+        if self._asking is not None:
+            self._asking.builder = None
         self.items.update({item.id: item for item in items})
         said = "".join(item.text for item in items if isinstance(item, AssistantMessage))
         self._text = said or self._text
-
-    def _place(self) -> Place:
-        return Place(self.session.id, self.id, self.step_number, self.session.next_at)
 
     def _close_step(self) -> None:
         assert self.history is not None
@@ -413,9 +353,9 @@ class Turn:
 
     def _broken_answer(self) -> list[Change]:
         """Return what a stream that did not end has said: kept, marked partial; calls never run."""
-        if self._builder is None:
+        if self._asking is None or self._asking.builder is None:
             return []
-        answer = self._builder.answer(partial=True)
+        answer = self._asking.builder.answer(partial=True)
         calls = [
             replace(
                 call, state="cancelled", reason="The answer was cut off.", completed_at=now_ms()

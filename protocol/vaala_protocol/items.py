@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias
 from vaala_protocol.base import Malformed, Value, from_json, to_json
 from vaala_protocol.calls import CallDetails, CallState
 from vaala_protocol.content import Content
-from vaala_protocol.settings import ErrorKind, Settings
+from vaala_protocol.settings import ErrorKind, Settings, Usage
 
 
 class Private(Value, frozen=True, kw_only=True):
@@ -110,18 +110,39 @@ class ModelError(ItemBase, frozen=True, kw_only=True, tag="model_error"):
     """None when this failure ended the turn."""
 
 
-class ContextSummary(ItemBase, frozen=True, kw_only=True, tag="context_summary"):
-    """Stands in requests for every item with a place up to ``covers``."""
+class ContextChange(ItemBase, frozen=True, kw_only=True):
+    """From here on requests hold less of what came before; the transcript stays whole."""
 
     covers: int
+    """Items with a place up to this one are left out of requests."""
+    keeps: tuple[int, ...] = ()
+    """Places of items that stay, though they are covered: what was asked for, rules, the plan, and
+    what still runs. They stand first."""
+    kept_bytes: int = 0
+    """What stays of the text of each of them, head and tail; 0: all."""
+    tokens_before: int = 0
+    """The size of the next request without the change, as it was estimated."""
+    tokens_after: int = 0
+
+
+class ContextSummary(ContextChange, frozen=True, kw_only=True, tag="context_summary"):
+    """Stands in requests for the items that it covers; written by the session's model."""
+
     text: str
+    model: str = ""
+    usage: Usage = Usage()
+    """What the model used for it; it counts in its turn."""
 
 
-class ContextCut(ItemBase, frozen=True, kw_only=True, tag="context_cut"):
-    """Items with a place up to ``covers`` are left out of requests."""
+class ContextCut(ContextChange, frozen=True, kw_only=True, tag="context_cut"):
+    """Items are left out of requests without a summary, or results of calls are shortened."""
 
-    covers: int
     reason: str = ""
+    shortens: int = 0
+    """Results of calls with a place up to this one are shortened to head and tail; 0: none. The
+    whole of such a result is in the blob that has the id of its call as its key."""
+    result_bytes: int = 0
+    """What stays of each of these results."""
 
 
 class SettingsChange(ItemBase, frozen=True, kw_only=True, tag="settings_change"):

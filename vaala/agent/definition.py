@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from vaala.agent.fitting import Compaction
 from vaala_protocol.settings import Settings
 
 
@@ -28,3 +29,4 @@ class AgentDefinition(Struct, frozen=True):
     tools: tuple[str, ...] | None = None
     """Names of the tools that it may use; None: all."""
     budgets: Budgets = Budgets()
+    compaction: Compaction = Compaction()

@@ -12,7 +12,8 @@ from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Seque
 from itertools import groupby
 from typing import Literal, TypeAlias
 
-from vaala.changes import replace
+from vaala.agent.context import Context
+from vaala.agent.said import line, said_by, text_block, visible
 from vaala.models.base import (
     AssistantSaid,
     CallPart,
@@ -26,28 +27,22 @@ from vaala.text import is_blank, scrub
 from vaala.tools.strict_json import NotStrict, parse_object
 from vaala_protocol.base import encode
 from vaala_protocol.calls import TERMINAL_CALL_STATES
-from vaala_protocol.content import Content, FileContent, ImageContent, TextContent
-from vaala_protocol.items import (
-    AssistantMessage,
-    CommandEnd,
-    ContextSummary,
-    Instructions,
-    Item,
-    PeerMessage,
-    Reasoning,
-    Skill,
-    ToolCall,
-    UserMessage,
-)
+from vaala_protocol.items import AssistantMessage, Item, Reasoning, ToolCall
 
 Role: TypeAlias = Literal["user", "assistant", "result"]
+
+WHOLE = Context()
+"""Nothing is left out."""
 
 _ILLEGAL_IN_NAME = re.compile(r"[^a-zA-Z0-9_-]")
 _MALFORMED_CHARACTERS_MAX = 2_000
 
 
 def messages_of(
-    items: Iterable[Item], last: Role | None, known: Collection[str] = ()
+    items: Iterable[Item],
+    last: Role | None,
+    known: Collection[str] = (),
+    context: Context = WHOLE,
 ) -> tuple[Message, ...]:
     """Return the messages of one step; ``last`` is the role of the message before it.
 
@@ -60,7 +55,7 @@ def messages_of(
     reasoning: list[ReasoningPart] = []
     calls: list[ToolCall] = []
     private = None
-    for item in sorted(items, key=lambda item: item.at):
+    for item in sorted(context.shown(items), key=lambda item: item.at):
         match item:
             case AssistantMessage():
                 texts.append(item.text)
@@ -70,16 +65,16 @@ def messages_of(
             case ToolCall():
                 calls.append(item)
             case _:
-                if content := _said(item):
+                if content := said_by(item):
                     said.append(UserSaid(content))
     text = "".join(texts)
     shown = "" if is_blank(text) else text
     if not calls and not shown:
         return tuple(said)
-    lead = [] if said or last in ("user", "result") else [_line("(The conversation goes on.)")]
+    lead = [] if said or last in ("user", "result") else [line("(The conversation goes on.)")]
     parts = tuple(_call(call, id) for call, id in zip(calls, _distinct(calls, known), strict=True))
     answer = AssistantSaid(scrub(shown), tuple(reasoning), parts, private)
-    results = (_result(call, part) for call, part in zip(calls, parts, strict=True))
+    results = (_result(call, part, context) for call, part in zip(calls, parts, strict=True))
     return (*said, *lead, answer, *results)
 
 
@@ -117,38 +112,45 @@ class History:
     """The working history of a session, for one model's wire format.
 
     `close` takes a finished step. `request` returns what a model call needs: the closed steps as
-    bytes, and the open step's messages. Not safe to share between two turns.
+    bytes, and the open step's messages. Not safe to share between two turns. What ``context``
+    leaves out is left out from the start: when that changes, the history is folded anew.
     """
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, context: Context = WHOLE) -> None:
         self.model = model
+        self.context = context
         self._closed = bytearray()
         self._last: Role | None = None
         self._calls: set[str] = set()
+        self._add(context.lead)
 
-    def fits(self, model: Model) -> bool:
-        """Tell whether it is encoded as this model wants it."""
-        return (self.model.api, self.model.name) == (model.api, model.name)
+    def fits(self, model: Model, context_at: int) -> bool:
+        """Tell whether it is encoded as this model wants it, and the newest cut is in it."""
+        mine = (self.model.api, self.model.name, self.context.at)
+        return mine == (model.api, model.name, context_at)
 
     def close(self, items: Iterable[Item]) -> None:
         """Add a step that will not change any more."""
-        messages = messages_of(items, self._last, self._calls)
+        messages = messages_of(items, self._last, self._calls, self.context)
+        self._add(messages)
+        self._calls.update(said.id for said in messages if isinstance(said, CallResult))
+
+    def _add(self, messages: Sequence[Message]) -> None:
         if not messages:
             return
         if self._closed:
             self._closed += b","
         self._closed += self.model.encode(messages)
         self._last = role_after(messages, self._last)
-        self._calls.update(said.id for said in messages if isinstance(said, CallResult))
 
     def request(self, open_items: Iterable[Item]) -> tuple[bytes, tuple[Message, ...]]:
         """Return the closed steps, encoded, and the messages that follow, ready to be sent.
 
         The last message is a person's or a result: otherwise there would be nothing to answer.
         """
-        messages = messages_of(open_items, self._last, self._calls)
+        messages = messages_of(open_items, self._last, self._calls, self.context)
         if role_after(messages, self._last) not in ("user", "result"):
-            messages = (*messages, _line("(Go on.)"))
+            messages = (*messages, line("(Go on.)"))
         return bytes(self._closed), messages
 
     @property
@@ -157,13 +159,16 @@ class History:
 
 
 async def read_history(
-    model: Model, pages: AsyncIterator[list[Item]], without_turn: str
+    model: Model,
+    pages: AsyncIterator[list[Item]],
+    open_step: tuple[str, int],
+    context: Context = WHOLE,
 ) -> History:
-    """Fold the items of a log, page by page; the turn that is about to go on is left out."""
-    history = History(model)
+    """Fold the items of a log, page by page; the step that is open, of a turn, is left out."""
+    history = History(model, context)
     async for items in pages:
         for step in steps_of(items):
-            if step[0].turn_id != without_turn:
+            if (step[0].turn_id, step[0].step) != open_step:
                 history.close(step)
     return history
 
@@ -172,65 +177,6 @@ def last_words_of(items: Iterable[Item]) -> str:
     """Return what the agent said in the last step that has an answer."""
     said = [item for item in items if isinstance(item, AssistantMessage) and item.text]
     return "".join(item.text for item in said if item.step == said[-1].step)
-
-
-def _said(item: Item) -> tuple[Content, ...]:
-    """Return what an item says to the model in the place of a person."""
-    match item:
-        case UserMessage():
-            return _visible(item.content) or (_text("(an empty message)"),)
-        case PeerMessage():
-            return (_text(f"Message from agent {item.from_session}:"), *_visible(item.content))
-        case CommandEnd():
-            return (_text(_command_end(item)),)
-        case Instructions():
-            return (_text(f"Instructions from {item.source}:\n{item.text}"),)
-        case Skill():
-            return (_text(f"Skill {item.name}:\n{item.text}"),)
-        case ContextSummary():
-            return (_text(f"Summary of the conversation so far:\n{item.text}"),)
-        case _:
-            return ()
-
-
-def _command_end(item: CommandEnd) -> str:
-    if item.lost:
-        how = "was lost: the runtime ended while it ran"
-    elif item.signal is not None:
-        how = f"was ended by signal {item.signal}"
-    elif item.exit_code is None:
-        how = "ended, and its exit code is not known"
-    else:
-        how = f"ended with exit code {item.exit_code}"
-    output = "" if is_blank(item.output) else f"\nIts last output:\n{item.output}"
-    return f"The background command {item.command_id} ({item.command}) {how}.{output}"
-
-
-def _visible(content: Iterable[Content]) -> tuple[Content, ...]:
-    """Return the blocks that show something, with text that every server can read."""
-    return tuple(
-        _clean(block)
-        for block in content
-        if not (isinstance(block, TextContent) and is_blank(block.text))
-    )
-
-
-def _clean(block: Content) -> Content:
-    match block:
-        case TextContent(text=text):
-            return _text(text)
-        case ImageContent(media_type=media_type):
-            return replace(block, media_type=scrub(media_type))
-        case FileContent(name=name, media_type=media_type):
-            return replace(block, name=scrub(name), media_type=scrub(media_type))
-
-
-def _text(text: str) -> TextContent:
-    return TextContent(text=scrub(text))
-
-
-def _line(text: str) -> UserSaid:
-    return UserSaid((_text(text),))
 
 
 def _call(item: ToolCall, id: str) -> CallPart:
@@ -260,8 +206,8 @@ def _wrapped(text: str) -> str:
     return encode({"malformed_arguments": scrub(text[:_MALFORMED_CHARACTERS_MAX])}).decode()
 
 
-def _result(item: ToolCall, call: CallPart) -> CallResult:
-    content = _visible(item.result) or (_text(_without_result(item)),)
+def _result(item: ToolCall, call: CallPart, context: Context) -> CallResult:
+    content = visible(context.result_of(item)) or (text_block(_without_result(item)),)
     return CallResult(call.id, call.name, content, is_error=item.state != "done")
 
 

@@ -63,6 +63,8 @@ class Head(Value, frozen=True, kw_only=True):
     last_place: int = 0
     context_from: int = 0
     """Items with a lower place are left out of requests."""
+    context_at: int = 0
+    """The place of the newest item that changed what is in requests; 0: there is none."""
     turn: TurnInfo | None = None
     step: StepInfo | None = None
     queue: tuple[InputInfo, ...] = ()
@@ -224,7 +226,7 @@ def _effects(head: Head, item: Item) -> dict[str, Any]:
         case SettingsChange():
             return {"settings": item.settings}
         case ContextCut() | ContextSummary():
-            return {"context_from": max(head.context_from, item.covers + 1)}
+            return _lessened(head, item)
         case Plan():
             return {"plan": item.steps}
         case Instructions():
@@ -242,6 +244,15 @@ def _effects(head: Head, item: Item) -> dict[str, Any]:
             return {"children": {k: v for k, v in head.children.items() if k != item.from_session}}
         case _:
             return {}
+
+
+def _lessened(head: Head, item: ContextCut | ContextSummary) -> dict[str, Any]:
+    """Note what requests leave out. What an item covers lies before it, whatever it says."""
+    covers = min(item.covers, item.at - 1)
+    return {
+        "context_from": max(head.context_from, covers + 1),
+        "context_at": max(head.context_at, item.at),
+    }
 
 
 def _granted(head: Head, item: Approval) -> dict[str, Any]:

@@ -148,7 +148,7 @@ class RandomLog:
         text = self._text()
         makers: tuple[Callable[[], Item], ...] = (
             lambda: PeerMessage(**head, from_session=text, content=self._content()),
-            lambda: ContextSummary(**head, covers=0, text=text),
+            lambda: ContextSummary(**self._change(head), text=text),
             lambda: Instructions(**head, source=text, text=text),
             lambda: Skill(**head, name=text, text=text),
             lambda: self._command_end(head, text),
@@ -159,12 +159,29 @@ class RandomLog:
             lambda: Interruption(**head, by="crash", reason=text),
             lambda: Plan(**head, steps=(PlanStep(text=text),)),
             lambda: ModelError(**head, error="network", message=text),
-            lambda: ContextCut(**head, covers=0),
+            lambda: self._cut(head),
             lambda: ExecutorChange(**head, executor=text, directory=text),
             lambda: HookRun(**head, hook=text, event=text, outcome=text),
             lambda: SettingsChange(**head, settings=Settings()),
         )
         return self._random.choice(makers)()
+
+    def _change(self, head: dict[str, Any]) -> dict[str, Any]:
+        """Return what a change of the context may say, true or not."""
+        random = self._random
+        return {
+            **head,
+            "covers": random.choice((0, random.randint(0, self._at + 2), self._at)),
+            "keeps": tuple(random.randint(0, self._at + 1) for _ in range(random.randrange(4))),
+            "kept_bytes": random.choice((0, 0, 1, 70, 1_000)),
+        }
+
+    def _cut(self, head: dict[str, Any]) -> Item:
+        random = self._random
+        return ContextCut(
+            **self._change(head), shortens=random.choice((0, random.randint(0, self._at + 2))),
+            result_bytes=random.choice((0, 1, 70, 1_000)),
+        )  # fmt: skip
 
     def _command_end(self, head: dict[str, Any], text: str) -> Item:
         random = self._random

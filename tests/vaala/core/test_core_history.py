@@ -179,7 +179,7 @@ async def test_the_turn_that_goes_on_is_left_out() -> None:
         yield [user(1, words="before"), said(2, "Yes.")]
         yield [replace(user(3, words="now"), turn_id="running")]
 
-    history = await read_history(chat_model(), pages(), "running")
+    history = await read_history(chat_model(), pages(), ("running", 1))
     assert [one["content"] for one in messages_in(body_of(history, []))][:2] == ["before", "Yes."]
 
 

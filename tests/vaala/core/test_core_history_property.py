@@ -7,6 +7,7 @@ from random import Random
 
 from tests.vaala.core.chat import body_of, chat_model, complaints
 from tests.vaala.core.random_log import RandomLog
+from vaala.agent.context import ContextItem, context_of, governing
 from vaala.agent.history import History, read_history
 from vaala.models.chat.model import ChatModel
 from vaala_protocol.items import Item
@@ -24,23 +25,41 @@ async def check_log(model: ChatModel, seed: int) -> None:
     random = Random(seed)
     log = RandomLog(random)
     live = History(model)
+    closed: list[list[Item]] = []
     for number, step in enumerate(log.steps):
         shown = step[: random.randint(0, len(step))]
         body = body_of(live, shown)
         assert complaints(body) == [], f"seed {seed}, open step {number}"
         live.close(step)
+        closed.append(step)
+        if any(isinstance(item, ContextItem) for item in step):
+            live = await folded(model, closed, random)
     body = body_of(live, [])
     assert complaints(body) == [], f"seed {seed}"
-    read = await read_history(model, _pages(log, random), "no turn")
+    read = await folded(model, log.steps, random)
     assert body_of(read, []) == body, f"seed {seed}"
     assert read.size_bytes == live.size_bytes
 
 
-async def _pages(log: RandomLog, random: Random) -> AsyncIterator[list[Item]]:
+async def folded(model: ChatModel, steps: list[list[Item]], random: Random) -> History:
+    """Fold from scratch: all that there is, or what is not left out, as a session does."""
+    items = [item for step in steps for item in step]
+    head = governing(items)
+    keeps = () if head is None else head.keeps
+    kept = [item for item in items if item.at in keeps]
+    if head is not None and random.random() < 0.5:
+        start = min(head.covers, head.at - 1) + 1
+        steps = [[item for item in step if item.at >= start] for step in steps]
+        items = [item for step in steps for item in step]
+    context = context_of(items, kept)
+    return await read_history(model, _pages(steps, random), ("no turn", 1), context)
+
+
+async def _pages(steps: list[list[Item]], random: Random) -> AsyncIterator[list[Item]]:
     """Yield whole steps, one or more at a time, as a log gives them."""
     page: list[Item] = []
     before: tuple[str | None, int | None] | None = None
-    for step in log.steps:
+    for step in steps:
         if not step:
             continue
         key = (step[0].turn_id, step[0].step)

@@ -81,7 +81,7 @@ async def check_log(log: SlowLog, path: str) -> None:
 async def check_history(session: Session) -> None:
     """What the next request is made of is what the log says."""
     if (kept := session.history) is not None:
-        anew = await read_history(kept.model, session.log.history(), "")
+        anew = await read_history(kept.model, session.log.history(), ("", 1))
         assert kept.request(()) == anew.request(())
 
 

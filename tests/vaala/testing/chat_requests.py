@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable
 from copy import deepcopy
-from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any
 
-Request: TypeAlias = dict[str, Any]
-Pick: TypeAlias = Callable[[list[Any]], Any]
+from tests.vaala.testing.counterexamples import Counterexamples, Pick, Request, top
 
 PNG = "data:image/png;base64," + base64.b64encode(b"\x89PNG").decode()
 
@@ -89,39 +86,8 @@ def plain_answers(request: Request) -> list[Request]:
     return [m for m in of_role(request, "assistant") if "tool_calls" not in m]
 
 
-@dataclass(frozen=True)
-class Counterexample:
-    """A change of a good request that one rule alone refuses."""
-
-    rule: str
-    change: Callable[[Request, Pick], Request | bytes | None]
-    """Changes the request in place (None), or returns the body to send instead."""
-    options: dict[str, Any] = field(default_factory=dict)
-
-
-COUNTEREXAMPLES: list[Counterexample] = []
-
-
-def refuses(rule: str, **options: Any) -> Callable[[Any], Any]:
-    def register(change: Any) -> Any:
-        COUNTEREXAMPLES.append(Counterexample(rule, change, options))
-        return change
-
-    return register
-
-
-def sets(rule: str, *values: Any, where: Callable[[Request, Pick], Request], key: str) -> None:
-    """One counterexample for each value put under ``key`` of the object that ``where`` finds."""
-    for value in values:
-
-        def change(request: Request, pick: Pick, value: Any = value) -> None:
-            where(request, pick)[key] = deepcopy(value)
-
-        COUNTEREXAMPLES.append(Counterexample(rule, change))
-
-
-def top(request: Request, pick: Pick) -> Request:
-    return request
+examples = Counterexamples()
+refuses, sets = examples.refuses, examples.sets
 
 
 def any_message(request: Request, pick: Pick) -> Any:
@@ -480,8 +446,3 @@ def deep_bytes(request: Request, pick: Pick) -> bytes:
 def large(request: Request, pick: Pick) -> Any:
     any_message(request, pick)["content"] = "é" * 1_500
     return pick([request, json.dumps(request).encode()])
-
-
-def body_after(counterexample: Counterexample, request: Request, pick: Pick) -> Request | bytes:
-    changed = counterexample.change(request, pick)
-    return request if changed is None else changed

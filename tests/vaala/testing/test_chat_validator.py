@@ -7,14 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.vaala.testing.chat_requests import (
-    COUNTEREXAMPLES,
-    Counterexample,
-    body_after,
-    good_request,
-    rename,
-    two_users,
-)
+from tests.vaala.testing.chat_requests import examples, good_request, rename, two_users
+from tests.vaala.testing.counterexamples import Counterexample, body_after
 from vaala.testing.validators import Violation, validate_chat_request
 from vaala.testing.validators.chat_rules import CHAT_RULES
 
@@ -35,7 +29,7 @@ def test_a_good_request_passes_as_a_mapping_and_as_bytes() -> None:
 
 
 # B5-4, B7-1, B7-2, B7-3, B7-4
-@pytest.mark.parametrize("counterexample", COUNTEREXAMPLES, ids=lambda c: c.rule)
+@pytest.mark.parametrize("counterexample", examples.found, ids=lambda c: c.rule)
 def test_one_rule_alone_refuses_its_counterexample(counterexample: Counterexample) -> None:
     body = body_after(counterexample, good_request(), first)
     violations = validate_chat_request(body, **counterexample.options)
@@ -45,7 +39,7 @@ def test_one_rule_alone_refuses_its_counterexample(counterexample: Counterexampl
 def test_every_rule_has_a_counterexample_and_a_source() -> None:
     ids = [rule.id for rule in CHAT_RULES]
     assert len(set(ids)) == len(ids)
-    assert {counterexample.rule for counterexample in COUNTEREXAMPLES} == set(ids)
+    assert {counterexample.rule for counterexample in examples.found} == set(ids)
     assert all(rule.source.startswith("https://") for rule in CHAT_RULES)
 
 

@@ -9,18 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.vaala.testing.chat_requests import (
-    COUNTEREXAMPLES,
-    Pick,
-    Request,
-    body_after,
     call,
     called,
     calling,
+    examples,
     good_request,
     result,
     tool,
     two_users,
 )
+from tests.vaala.testing.counterexamples import Pick, Request, body_after
 from vaala.testing.validators import validate_chat_request
 
 json_values = st.recursive(
@@ -167,7 +165,7 @@ def test_a_legal_change_stays_valid(request_: Request, data: st.DataObject) -> N
 def test_a_violating_change_is_told_by_its_rule_alone(
     request_: Request, data: st.DataObject
 ) -> None:
-    counterexample = data.draw(st.sampled_from(COUNTEREXAMPLES))
+    counterexample = data.draw(st.sampled_from(examples.found))
     bound = {"max_body_bytes": len(json.dumps(request_).encode()) + 1_000}
     options = counterexample.options if "max_body_bytes" not in counterexample.options else bound
     body = body_after(counterexample, request_, picker(data))

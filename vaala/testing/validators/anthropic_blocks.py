@@ -163,8 +163,8 @@ def _check_result(block: JsonObject, path: str, report: Report) -> None:
         report.add(rules.RESULT, content_path, message)
         return
     check_blocks(blocks, "tool_result", content_path, report)
-    kinds = {(as_object(inner) or {}).get("type") for inner in blocks}
-    if is_error is True and kinds and kinds != {"text"}:
+    kinds = [(as_object(inner) or {}).get("type") for inner in blocks]
+    if is_error is True and any(kind != "text" for kind in kinds):
         message = "all content must be type 'text' if 'is_error' is true"
         report.add(rules.RESULT_ERROR, content_path, message)
 

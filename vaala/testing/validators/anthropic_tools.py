@@ -43,7 +43,8 @@ def check_tools(request: JsonObject, demanded: bool, report: Report) -> None:
     if demanded and not tools and _has_tool_blocks(request):
         report.add(rules.TOOLS_DEMANDED, "$", "requests with tool blocks must define tools")
     if "tool_choice" in request:
-        _check_choice(request["tool_choice"], names, report)
+        offered = request.get("tools", []) != []
+        _check_choice(request["tool_choice"], names, offered, report)
 
 
 def _has_tool_blocks(request: JsonObject) -> bool:
@@ -106,7 +107,7 @@ def _check_custom(tool: JsonObject, path: str, report: Report) -> None:
         report.add(rules.TOOLS_SCHEMA, child(path, *fault.keys), fault.message)
 
 
-def _check_choice(value: object, names: set[str], report: Report) -> None:
+def _check_choice(value: object, names: set[str], offered: bool, report: Report) -> None:
     path = "$.tool_choice"
     match as_object(value):
         case {"type": "auto" | "any", **rest} if _is_parallel_flag(rest):
@@ -114,12 +115,12 @@ def _check_choice(value: object, names: set[str], report: Report) -> None:
         case {"type": "none", **rest} if not rest:
             return
         case {"type": "tool", "name": str() as name, **rest} if _is_parallel_flag(rest):
-            if name not in names:
+            if offered and name not in names:
                 report.add(rules.TOOL_CHOICE, child(path, "name"), f"no tool is named {show(name)}")
         case _:
             report.add(rules.TOOL_CHOICE, path, f"{show(value)} is no choice of a tool")
             return
-    if not names:
+    if not offered:
         report.add(rules.TOOL_CHOICE, path, "may only be specified while providing tools")
 
 

@@ -7,6 +7,7 @@ from typing import cast
 
 from vaala.testing.validators import gemini_rules as rules
 from vaala.testing.validators.common import JsonArray, JsonObject, Report, as_object, child, show
+from vaala.testing.validators.values import is_text
 
 
 def check_order(contents: list[JsonObject], signatures: bool, report: Report) -> None:
@@ -52,9 +53,13 @@ def _check_answers(
     if len(responses) != len(calls):
         message = f"{len(calls)} function calls and {len(responses)} function responses"
         report.add(rules.PAIRING_COUNT, path, message)
-    elif _keys(calls) != _keys(responses):
+    elif _are_named(calls) and _are_named(responses) and _keys(calls) != _keys(responses):
         message = f"calls {show(sorted(_keys(calls)))}, responses {show(sorted(_keys(responses)))}"
         report.add(rules.PAIRING_MATCH, path, message)
+
+
+def _are_named(entries: list[JsonObject]) -> bool:
+    return all(is_text(entry.get("name")) for entry in entries)
 
 
 def _keys(entries: list[JsonObject]) -> Counter[tuple[str, str]]:

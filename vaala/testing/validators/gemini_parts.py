@@ -36,6 +36,7 @@ _PLACES: Mapping[str, frozenset[str]] = {
     ),
     "system": frozenset(("text",)),
 }
+_PAIRED = ("functionCall", "functionResponse")
 _CALL = frozenset(("id", "name", "args"))
 _RESPONSE = frozenset(("id", "name", "response", "parts", "willContinue", "scheduling"))
 _MEDIA_TYPE = re.compile(r"[a-z]+/[a-zA-Z0-9.+-]+")
@@ -60,20 +61,22 @@ def check_system(value: object, path: str, report: Report) -> None:
         check_parts(content.get("parts"), "system", child(path, "parts"), report)
 
 
-def check_parts(value: object, place: str, path: str, report: Report) -> list[object] | None:
+def check_parts(value: object, place: str, path: str, report: Report) -> list[JsonObject] | None:
     """Check the parts of a "user" or "model" turn or of the "system" instruction."""
     parts = as_array(value)
     if not parts:
         report.add(rules.PARTS_EMPTY, path, "must not be empty")
         return None
-    checked: list[object] = []
+    checked: list[JsonObject] = []
     for index, item in enumerate(parts):
         part = fields_of(item, _PART, child(path, index), report)
         if part is None:
             return None
         _check_part(part, place, child(path, index), report)
         checked.append(part)
-    return checked
+    # A call that is none leaves its response alone, which is not the fault to tell.
+    told = any(key in part and as_object(part[key]) is None for part in checked for key in _PAIRED)
+    return None if told else checked
 
 
 def _check_part(part: JsonObject, place: str, path: str, report: Report) -> None:
@@ -136,7 +139,7 @@ def _check_call(value: object, path: str, report: Report) -> None:
     if as_object(call.get("args", {})) is None:
         report.add(rules.CALL, child(path, "args"), "is no object")
     if not is_text(call.get("id", "absent")):
-        report.add(rules.CALL, child(path, "id"), "is no id")
+        report.add(rules.CALL_ID, child(path, "id"), "is no id")
 
 
 def _check_response(value: object, path: str, report: Report) -> None:
@@ -148,7 +151,7 @@ def _check_response(value: object, path: str, report: Report) -> None:
     if as_object(response.get("response")) is None:
         report.add(rules.RESPONSE, child(path, "response"), "is no object")
     if not is_text(response.get("id", "absent")):
-        report.add(rules.RESPONSE, child(path, "id"), "is no id")
+        report.add(rules.CALL_ID, child(path, "id"), "is no id")
     parts = response.get("parts", [])
     if not isinstance(parts, list):
         report.add(rules.RESPONSE, child(path, "parts"), "is no array")

@@ -36,6 +36,7 @@ SIGNATURE_MISSING = Rule("part.signature_missing", f"{_DOCS}/gemini-api/docs/tho
 INLINE = Rule("part.inline_data", f"{_CACHING} (Blob)")
 FILE = Rule("part.file_data", f"{_CACHING} (FileData)")
 CALL = Rule("call.shape", f"{_CACHING} (FunctionCall)")
+CALL_ID = Rule("call.id", f"{_CACHING} (FunctionCall.id, FunctionResponse.id)")
 CALL_NAME = Rule("call.name", f"{_GITHUB}/google-gemini/gemini-cli/issues/2966")
 RESPONSE = Rule("response.shape", f"{_GITHUB}/symfony/ai/pull/2040")
 RESPONSE_NAME = Rule("response.name", f"{_GITHUB}/langflow-ai/langflow/issues/9437")
@@ -82,6 +83,7 @@ GEMINI_RULES = (
     INLINE,
     FILE,
     CALL,
+    CALL_ID,
     CALL_NAME,
     RESPONSE,
     RESPONSE_NAME,

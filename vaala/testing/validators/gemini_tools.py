@@ -112,5 +112,5 @@ def _check_config(value: object, names: set[str], report: Report) -> None:
         allowed = as_array(calling["allowedFunctionNames"])
         if mode not in _NAMING_MODES:
             report.add(rules.TOOL_CONFIG, path, f"only with mode {' or '.join(_NAMING_MODES)}")
-        elif not allowed or any(name not in names for name in map(str, allowed)):
+        elif not allowed or (names and any(name not in names for name in map(str, allowed))):
             report.add(rules.TOOL_CONFIG, path, f"{show(allowed)} is not among the declarations")

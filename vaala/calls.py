@@ -241,9 +241,14 @@ def _ended(call: ToolCall, state: str, text: str) -> ToolCall:
 
 
 def _bounded(result: ToolResult) -> tuple[Content, ...]:
-    return tuple(
-        TextContent(text=cut(scrub(block.text), limits.RESULT_BYTES_MAX))
-        if isinstance(block, TextContent)
-        else block
-        for block in result.content
-    )
+    """Return the content, all its texts together bounded; see `vaala.tools.containment`."""
+    blocks: list[Content] = []
+    left = limits.RESULT_BYTES_MAX
+    for block in result.content:
+        if isinstance(block, TextContent):
+            text = cut(scrub(block.text), left)
+            left = max(0, left - len(text.encode()))
+            blocks.append(TextContent(text=text))
+        else:
+            blocks.append(block)
+    return tuple(blocks)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Iterator
+from collections.abc import Awaitable, Iterator, Sequence
 from functools import partial
 from typing import TypeVar
 
@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from vaala.tools import limits
 from vaala.tools.base import PreparedCall, ToolContext, ToolFailure, ToolResult
-from vaala.tools.text import clean, clean_line, head_and_tail, size_text
+from vaala.tools.text import clean, clean_line, head_and_tail, is_clean, size_text
 from vaala_protocol.content import Content, TextContent
 
 T = TypeVar("T")
@@ -66,29 +66,48 @@ def contained_call(name: str, call: PreparedCall) -> PreparedCall:
 
 async def _run(name: str, call: PreparedCall, context: ToolContext) -> ToolResult:
     result = await contained(name, call.run(context))
+    content = _cleaned(result.content)
+    if content is None:
+        texts = [block.text for block in result.content if isinstance(block, TextContent)]
+        others = [block for block in result.content if not isinstance(block, TextContent)]
+        if (left_out := len(others) - limits.RESULT_BLOCKS_MAX) > 0:
+            del others[limits.RESULT_BLOCKS_MAX :]
+            texts.append(f"({size_text(left_out, 'file')} left out)")
+        content = [TextContent(text=await _cut("\n".join(texts), context)), *others]
+    return replace(result, content=tuple(content))
+
+
+def _cleaned(content: Sequence[Content]) -> list[Content] | None:
+    """Return the content with clean texts; None: it is too much as it is."""
+    texts = [block.text for block in content if isinstance(block, TextContent)]
+    # Cleaning takes its time: not for megabytes.
+    if len(content) > limits.RESULT_BLOCKS_MAX or sum(map(len, texts)) > limits.RESULT_BYTES_MAX:
+        return None
     blocks: list[Content] = []
-    left = limits.RESULT_BYTES_MAX
-    for block in result.content:
-        if isinstance(block, TextContent):
-            text = clean(block.text)
-            size = len(text.encode())
-            if size > left:
-                text = await _cut(text, left, context)
-            left = max(0, left - size)
-            if text:
-                blocks.append(TextContent(text=text))
-        else:
+    size = 0
+    for block in content:
+        if not isinstance(block, TextContent):
             blocks.append(block)
-    return replace(result, content=tuple(blocks))
+        elif text := clean(block.text):
+            size += len(text.encode())
+            blocks.append(TextContent(text=text))
+    return blocks if size <= limits.RESULT_BYTES_MAX else None
 
 
-async def _cut(text: str, bytes_max: int, context: ToolContext) -> str:
+async def _cut(text: str, context: ToolContext) -> str:
     """Return head and tail of a text; the whole of it is kept as a blob if storage can."""
+    room = limits.RESULT_BYTES_MAX - limits.NOTE_BYTES
+    if len(text) <= room and len((shown := clean(text)).encode()) <= room:
+        return shown  # it was too many texts, not too much text
     try:
-        whole = f"read_file blob:{await context.save(text.encode())} has the whole text"
+        saved = await context.save(text.encode("utf-8", "replace"))
+        whole = f"read_file blob:{saved} has the whole text"
     except Exception as error:  # whatever a storage says, the tool has run: its result is given
         _log.warning("a result could not be kept whole", exc_info=error)
         whole = f"it could not be saved: {clean_line(str(error), limits.VALUE_TEXT_CHARS_MAX)}"
-    head, omitted, tail = head_and_tail(text, bytes_max)
+    head, omitted, tail = head_and_tail(text, room)
+    if not (is_clean(head) and is_clean(tail)):
+        # What is made visible has up to three times its bytes.
+        head, omitted, tail = head_and_tail(text, room // 3)
     note = f"({size_text(omitted, 'byte')} left out; {whole})"
-    return "\n".join(part for part in (head, note, tail) if part)
+    return "\n".join(part for part in (clean(head), note, clean(tail)) if part)

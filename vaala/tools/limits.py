@@ -12,6 +12,10 @@ VALUE_TEXT_CHARS_MAX = 60
 
 RESULT_BYTES_MAX = 64 << 10
 """What any one result may put before the model; the built-in tools stay well below it."""
+RESULT_BLOCKS_MAX = 64
+"""Texts, and as many images and files; more texts than that become one."""
+NOTE_BYTES = 1024
+"""Room beside head and tail of a result for the line that says what is left out."""
 TITLE_CHARS_MAX = 120
 FAILURE_BYTES_MAX = 8 << 10
 

@@ -73,7 +73,7 @@ def head_and_tail(text: str, bytes_max: int) -> tuple[str, int, str]:
         return text, 0, ""
     half = bytes_max // 2
     head = data[:half].decode("utf-8", "ignore")
-    tail = data[-half:].decode("utf-8", "ignore")
+    tail = data[len(data) - half :].decode("utf-8", "ignore")
     # A border near the cut is taken; in one endless line there is none, and the cut stays.
     if (border := head.rfind("\n")) >= len(head) // 2:
         head = head[: border + 1]

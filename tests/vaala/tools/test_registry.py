@@ -20,7 +20,7 @@ from vaala.tools.builtin import builtin_tools
 from vaala.tools.registry import ToolSet
 from vaala_executors import Workspace
 from vaala_protocol.calls import AgentDetails, OtherDetails
-from vaala_protocol.content import ImageContent, TextContent
+from vaala_protocol.content import Content, ImageContent, TextContent
 from vaala_protocol.errors import BadRequest
 
 SPECS_BYTES_MAX = 5_500
@@ -183,6 +183,33 @@ async def test_what_a_tool_returns_comes_out_clean(nursery: trio.Nursery) -> Non
     call = await caller.prepare("fake")
     assert len(call.title) == limits.TITLE_CHARS_MAX
     assert call.title.isprintable()
+
+
+@pytest.mark.parametrize(
+    ("texts", "begins", "ends", "saved"),
+    [
+        (["y" * 70_000] * 20, "y", "y", 1),
+        (["a\n"] * 100_000, "a\n", "a\n", 1),
+        (["one"] * 200, "one\none", "one\none", 0),
+        (["\u202e" * 5_000_000], "\ufffd", "\ufffd", 1),
+        (["\x00" * 65_000], "\u2400", "\u2400", 1),
+        (["\x00" * 20_000] * 3, "\u2400", "\u2400", 1),
+    ],
+)
+async def test_many_texts_and_odd_ones_are_bounded_together(
+    nursery: trio.Nursery, texts: list[str], begins: str, ends: str, saved: int
+) -> None:
+    image = ImageContent(blob="b", media_type="image/png", size_bytes=1)
+    content: list[Content] = [TextContent(text=text) for text in texts]
+    content += [image] * 100
+    caller = caller_of(nursery, Fake(result=ToolResult(tuple(content))))
+    shown, *images = (await caller.call("fake")).content
+    assert isinstance(shown, TextContent)
+    assert len(shown.text.encode()) <= limits.RESULT_BYTES_MAX
+    assert shown.text.startswith(begins)
+    assert shown.text.removesuffix("\n(36 files left out)").endswith(ends)
+    assert images == [image] * limits.RESULT_BLOCKS_MAX
+    assert len(caller.blobs.kept) == saved
 
 
 async def test_what_a_tool_returns_is_bounded(nursery: trio.Nursery) -> None:

@@ -20,6 +20,7 @@ from vaala.permissions.rules import parse_rules
 from vaala.services import limits
 from vaala.services.base import Offer
 from vaala.services.registry import Services
+from vaala.tools import limits as tools_limits
 from vaala.tools.base import PreparedCall
 from vaala.tools.builtin import builtin_tools
 from vaala.tools.registry import ToolSet
@@ -236,12 +237,18 @@ async def test_a_result_is_cleaned_bounded_and_has_its_own_blobs_alone(
     )
     result = await caller.call("deploy", target="x")
     assert result.is_error
-    first, image, left_out, cut = result.content
-    assert first == TextContent(text="a␛[31mb\ufffdc")
+    # Texts that are too much together become one, and stand before the rest.
+    cut, image = result.content
     assert image == mine
-    assert "text/plain was left out" in text_of([left_out])
-    assert len(text_of([cut])) < 70_000
-    assert "left out; read_file blob:" in text_of([cut])
+    text = text_of([cut])
+    assert text.startswith("a␛[31mb\ufffdc\n"), "the first of them are at its head"
+    assert "text/plain was left out" in text
+    assert "left out; read_file blob:" in text
+    assert len(text.encode()) <= tools_limits.RESULT_BYTES_MAX
+    (kept,) = caller.blobs.kept.keys() - {key}
+    whole = caller.blobs.kept[kept].decode()
+    assert whole.startswith("a\x1b[31mb\u202ec\n"), "as it came"
+    assert whole.endswith("\n" + "x" * 100_000)
 
 
 async def decided(call: PreparedCall, mode: Mode, *grants: str) -> Decision:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import os
 from argparse import Namespace
-from collections.abc import AsyncGenerator
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -112,6 +112,22 @@ async def find_named(arguments: Namespace) -> str:
         return str(arguments.id)
     async with open_catalog(arguments) as catalog:
         return await find_id(catalog, arguments.id)
+
+
+async def tell_connection(client: Client, note: Callable[[str], None]) -> None:
+    """Tell when the connection is lost and when there is one again, until cancelled.
+
+    Returns when the server has been given up: whoever uses the client hears of that.
+    """
+    from vaala.client import Disconnected
+
+    with suppress(Disconnected):
+        while True:
+            link = await client.keeper.link()
+            await link.ended.wait()
+            note(f"vaala: the connection to the server is lost: {link.why or 'it ended'}")
+            await client.keeper.link()
+            note(f"vaala: connected again (server process {client.server.pid})")
 
 
 def directory_failed(kind: str, path: Path, way_out: str, error: OSError) -> CommandFailed:

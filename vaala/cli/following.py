@@ -9,7 +9,7 @@ from functools import partial
 import trio
 
 from vaala.cli.approver import Approver
-from vaala.cli.connecting import open_server
+from vaala.cli.connecting import open_server, tell_connection
 from vaala.cli.conversations import find_id
 from vaala.cli.driver import Driver
 from vaala.cli.exits import DONE, FAILED, REFUSED, USAGE, CommandFailed
@@ -50,6 +50,7 @@ async def _watch(arguments: Namespace) -> int:
         view: View = JsonView(output) if arguments.json else TextView(conversation.id, output)
         async with conversation.subscribe() as updates, trio.open_nursery() as nursery:
             nursery.start_soon(output.run)
+            nursery.start_soon(tell_connection, client, view.note)
             async for update in updates:
                 await output.wait_room()
                 view.update(update)
@@ -63,10 +64,13 @@ async def _watch(arguments: Namespace) -> int:
 
 
 def _ended(update: Snapshot | Frame, root_id: str) -> TurnInfo | None:
-    """Return the root's turn when an update tells its end."""
+    """Return the root's turn when an update tells its end, or has come after it."""
     match update:
         case Frame(event=TurnChanged(session_id=session_id, turn=turn)):
             return turn if session_id == root_id and turn.state != "running" else None
+        case Snapshot():
+            turns = (one.turn for one in update.sessions if one.info.id == root_id)
+            return next((turn for turn in turns if turn and turn.state != "running"), None)
         case _:
             return None
 
@@ -148,7 +152,10 @@ async def _attach(arguments: Namespace) -> int:
                 attached.show(await updates.__anext__())
                 with interrupts.watching(attached):
                     talk = partial(_talk, attached, terminal, interrupts)
-                    await attached.during(talk, updates)
+                    async with trio.open_nursery() as nursery:
+                        nursery.start_soon(tell_connection, client, attached.view.note)
+                        await attached.during(talk, updates)
+                        nursery.cancel_scope.cancel()
             aside(f"vaala: left; it lives on in the server: vaala attach {conversation.id}")
     return 128 + interrupts.received if interrupts.received else DONE
 

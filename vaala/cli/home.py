@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
+from vaala.cli.connecting import tell_connection
 from vaala.interface import Catalog, Conversation, Conversations
 from vaala_protocol.methods.catalog import AgentGetParams, ModelResolveParams
 from vaala_protocol.settings import Settings
@@ -43,6 +45,10 @@ class Home(Protocol):
         """
         ...
 
+    async def tell_connection(self, note: Callable[[str], None]) -> None:
+        """Tell what becomes of the connection, until cancelled; nothing where there is none."""
+        ...
+
 
 class ServerHome:
     """The user's server."""
@@ -75,3 +81,6 @@ class ServerHome:
     async def resolve(self, name: str | None) -> tuple[str, str]:
         found = await self._client.ask(ModelResolveParams(name=name))
         return found.model, found.reason
+
+    async def tell_connection(self, note: Callable[[str], None]) -> None:
+        await tell_connection(self._client, note)

@@ -29,6 +29,8 @@ class Interrupts:
         self._target: Interruptible | None = None
         self.received = 0
         """The last signal; 0 for none."""
+        self.interrupting = False
+        """A turn was interrupted; it may not have ended yet."""
 
     @contextmanager
     def watching(self, target: Interruptible) -> Generator[None]:
@@ -59,7 +61,10 @@ class Interrupts:
                 await trio.sleep_forever()
 
     async def _interrupt_turn(self) -> bool:
-        return self._target is not None and await self._target.interrupt_turn()
+        if self._target is None or not await self._target.interrupt_turn():
+            return False
+        self.interrupting = True
+        return True
 
 
 @asynccontextmanager

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 
+import trio
 from msgspec import Struct
 
 from vaala.cli.allowing import RunRules, check_tools
@@ -79,11 +80,22 @@ async def _run(arguments: Namespace, prompts: Sequence[str]) -> int:
                 return await _detach(job, prompts, json=arguments.json)
             async with job.conversation.subscribe() as updates:
                 driver = await _driver(job, arguments, terminal)
-                with interrupts.watching(driver):
-                    code = await driver.run(prompts, updates)
+                async with trio.open_nursery() as nursery:
+                    nursery.start_soon(home.tell_connection, driver.view.note)
+                    with interrupts.watching(driver):
+                        code = await driver.run(prompts, updates)
+                    nursery.cancel_scope.cancel()
             if home.shared and interrupts.received and driver.progress.unfinished:
-                aside(f"vaala: it goes on in the server: vaala attach {job.conversation.id}")
+                aside(_left(job.conversation.id, being_interrupted=interrupts.interrupting))
     return 128 + interrupts.received if interrupts.received else code
+
+
+def _left(conversation_id: str, *, being_interrupted: bool) -> str:
+    """Say what becomes of the turn that this command does not wait for."""
+    if being_interrupted:
+        way_on = f"vaala run --conversation {conversation_id} PROMPT"
+        return f"vaala: the server ends its turn; go on with it: {way_on}"
+    return f"vaala: it goes on in the server: vaala attach {conversation_id}"
 
 
 @asynccontextmanager

@@ -27,6 +27,10 @@ class TextView:
         self._one_screen = _same_file(sys.stdout.fileno(), sys.stderr.fileno())
         self._began = False
         self._messages: set[str] = set()
+        self._newest_at = 0
+        """The place of the root session's newest item."""
+        self._ended_at = 0
+        """Up to this place answers have ended: a later snapshot repeats them."""
         self._answer = AnswerText(self._put_answer, self._begins_again)
         self._notes = Notes(self._put_note, dim=wants_dim())
 
@@ -64,11 +68,16 @@ class TextView:
         """The answer to one prompt is complete."""
         self._answer.end()
         self._messages.clear()
+        self._ended_at = self._newest_at
 
     def _snapshot(self, session: SessionSnapshot) -> None:
         """The first one shows what was before this run; a later one what was missed."""
+        if session.info.id == self._root_id:
+            # A server that was killed may give the place of what it had not saved once more.
+            self._newest_at = 0
         for item in session.items:
             if not self._began:
+                self._place(item)
                 if isinstance(item, AssistantMessage):
                     self._answer.skip(item.id, len(item.text))
                 self._notes.skip(item)
@@ -80,12 +89,17 @@ class TextView:
                 self._answer.more(part.item.id, part.next_index - len(part.text), part.text)
 
     def _item(self, item: Item) -> None:
+        self._place(item)
         is_root = item.session_id == self._root_id
-        if isinstance(item, AssistantMessage) and is_root:
+        if not (isinstance(item, AssistantMessage) and is_root):
+            self._notes.item(item, child=not is_root)
+        elif item.at > self._ended_at:
             self._messages.add(item.id)
             self._answer.more(item.id, 0, item.text)
-        else:
-            self._notes.item(item, child=not is_root)
+
+    def _place(self, item: Item) -> None:
+        if item.session_id == self._root_id:
+            self._newest_at = max(self._newest_at, item.at)
 
     def _put_answer(self, text: str) -> None:
         # What a model says is data: on a terminal it must not move the cursor or set the title.

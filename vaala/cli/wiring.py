@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from types import MappingProxyType
@@ -56,6 +56,9 @@ class User(Struct, frozen=True):
     async def resolve(self, name: str | None) -> tuple[str, str]:
         model, why = await self.keeper.model(name, _NO_KEYS)
         return model.name, why
+
+    async def tell_connection(self, note: Callable[[str], None]) -> None:
+        """Return at once: nothing lies between this process and the runtime."""
 
 
 @asynccontextmanager

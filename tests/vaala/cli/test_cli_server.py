@@ -117,6 +117,39 @@ def test_watch_shows_what_is_said(script: Script, vaala: Vaala) -> None:
         assert watching.wait(PATIENCE_S) == 143
 
 
+def test_watch_repeats_nothing_when_the_server_was_killed(vaala: Vaala, script: Script) -> None:
+    model = script("".join(f'  - say: "{n}: {{{{ prompt }}}}"\n' for n in (1, 2, 3)))
+    conversation_id = _detached(vaala, model)
+    vaala("wait", conversation_id)
+    with started("watch", conversation_id) as watching:
+        assert watching.stdout is not None
+        assert watching.stderr is not None
+        server = _watched(vaala)["server"]["pid"]
+        vaala("send", conversation_id, "two")
+        assert watching.stdout.readline() == b"2: two\n"
+        vaala("wait", conversation_id)
+        os.kill(server, signal.SIGKILL)
+        lost, found = watching.stderr.readline(), watching.stderr.readline()
+        assert lost.startswith(b"vaala: the connection to the server is lost: ")
+        assert found.startswith(b"vaala: connected again (server process ")
+        _watched(vaala)
+        vaala("send", conversation_id, "three")
+        assert watching.stdout.readline() == b"\n"
+        assert watching.stdout.readline() == b"3: three\n"
+
+
+def _watched(vaala: Vaala) -> Any:
+    """Wait until somebody watches the only conversation; return the status."""
+    until = time.monotonic() + PATIENCE_S
+    while not any(one["subscribers"] for one in _status(vaala).get("conversations", ())):
+        assert time.monotonic() < until, "nobody watches"
+    return _status(vaala)
+
+
+def _status(vaala: Vaala) -> Any:
+    return vaala("status", "--json").lines[0] or {}
+
+
 def test_wait_ends_as_run_does(vaala: Vaala, script: Script) -> None:
     model = script("""
   - call: {tool: write_file, arguments: {path: new.txt, content: made}}

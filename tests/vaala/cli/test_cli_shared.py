@@ -115,8 +115,10 @@ def test_a_second_ctrl_c_leaves_at_once_and_the_server_lives(script: Script) -> 
         run.send_signal(signal.SIGINT)
         _, err = run.communicate(timeout=PATIENCE_S)
     assert run.returncode == 130
-    assert b"it goes on in the server: vaala attach " in err
     conversation_id = _status()["conversations"][0]["id"]
+    way_on = f"vaala run --conversation {conversation_id} PROMPT"
+    assert f"vaala: the server ends its turn; go on with it: {way_on}\n".encode() in err
+    assert b"it goes on" not in err
     assert _call("wait", conversation_id).returncode == 130
     assert not is_alive(int(Path("pid").read_text()))
 

@@ -10,8 +10,9 @@ import fcntl
 import os
 import sys
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,16 +25,27 @@ _HINT_BYTES_MAX = 4096
 
 
 @asynccontextmanager
-async def hold_lock(path: Path) -> AsyncGenerator[None]:
+async def hold_lock(path: Path) -> AsyncGenerator[Callable[[], bool]]:
     """Hold the lock until the block is left; raises `StoreLocked` when another one has it.
 
-    The descriptor is not inherited by programs that this process starts.
+    Yields what tells, blocking, whether the locked file is still the one at ``path``: when the
+    directory was moved or removed, another owner of the same path may come any moment. The
+    descriptor is not inherited by programs that this process starts.
     """
     handle = await trio.to_thread.run_sync(_lock, path)
     try:
-        yield
+        yield partial(_is_at, path, os.fstat(handle))
     finally:
         os.close(handle)
+
+
+def _is_at(path: Path, locked: os.stat_result) -> bool:
+    try:
+        return os.path.samestat(path.stat(), locked)
+    except FileNotFoundError:
+        return False
+    except OSError:  # not to be told now, such as for lack of descriptors
+        return True
 
 
 def _lock(path: Path) -> int:

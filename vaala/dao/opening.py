@@ -44,7 +44,7 @@ async def open_store(root: Path, *, clock: Callable[[], int] = now_ms) -> AsyncG
     directory = DataDir(root)
     await trio.to_thread.run_sync(directory.prepare)
     async with (
-        hold_lock(directory.lock),
+        hold_lock(directory.lock) as is_in_place,
         open_file_log(directory.conversations) as files,
         open_file_blobs(directory.conversations) as blobs,
         keep_index(directory.metadata_db) as db,
@@ -52,6 +52,7 @@ async def open_store(root: Path, *, clock: Callable[[], int] = now_ms) -> AsyncG
         place = await trio.to_thread.run_sync(directory.ensure_id)
         trash = DirectoryTrash(directory, files)
         async with serve_store(files, blobs, db, trash, place=place, clock=clock) as store:
+            store.is_in_place = is_in_place
             yield store
 
 

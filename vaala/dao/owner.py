@@ -35,6 +35,9 @@ class Store(Reader):
         self._index = index
         self._reconciler = reconciler
         self._trash = trash
+        self.is_in_place: Callable[[], bool] = lambda: True
+        """Tells, blocking, whether the data is still where it was opened: then nobody else owns it.
+        """
 
     async def create(self, info: ConversationInfo, root: SessionInfo) -> ConversationLog:
         """Begin a conversation, in memory until its root session's first append.

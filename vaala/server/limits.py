@@ -41,6 +41,11 @@ about half a minute."""
 CONNECTIONS_END_S = 5.0
 """How long connections have to end when the server does; then turns are ended and written down
 without them, and the process with what hangs in it."""
+END_S = 25.0
+"""How long the whole ordered end may take: connections, turns and what they write
+(`vaala.limits.SHUTDOWN_S`), the last of the index and of telemetry. Then the process ends."""
+PLACE_PERIOD_S = 2.0
+"""How often a server looks whether its data is still where it was."""
 CLOSE_S = 1.0
 """How long a client has to hear that the connection ends, before it is cut."""
 PAGE_ITEMS_MAX = 100
@@ -53,3 +58,5 @@ STATUS_CONVERSATIONS_MAX = 200
 """Open conversations that are told by `runtime/status`, with their number."""
 LIST_ROWS_MAX = 200
 """Conversations of one page."""
+USAGE_ROWS_MAX = 50
+"""Conversations of one page of usage: the turns of each have to be read."""

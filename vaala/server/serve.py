@@ -35,7 +35,7 @@ from vaala.server.connection import serve_connection
 from vaala.server.errors import CannotPublish, DataUnusable
 from vaala.server.idle import exit_when_idle
 from vaala.server.settings import ServeSettings
-from vaala.server.stopping import Stop
+from vaala.server.stopping import Stop, watch_place
 from vaala.server.transport.accepting import accept
 from vaala.server.transport.front_door import FrontDoor
 from vaala.server.transport.guard import Guard, hosts_of
@@ -102,7 +102,8 @@ async def serve(
                     runtime.definitions.observer.gauges(server.gauges),
                     keeper.package.watch(server.upgraded),
                 ):
-                    await server.run(listening, place_of(settings.data, environ).record, ready)
+                    path = place_of(settings.data, environ).record
+                    await server.run(listening, path, ready, store.is_in_place)
         log.info("the server has ended: %s", stop.reason)
 
 
@@ -151,9 +152,16 @@ class Server:
         }
 
     async def run(
-        self, listening: Listening, path: Path, ready: Callable[[ServerRecord], None]
+        self,
+        listening: Listening,
+        path: Path,
+        ready: Callable[[ServerRecord], None],
+        is_in_place: Callable[[], bool],
     ) -> None:
-        """Serve until the end is asked for, and end the connections then."""
+        """Serve until the end is asked for, and end the connections then.
+
+        ``is_in_place`` tells whether the data is still where it was; when not, that is the end.
+        """
         hosts = hosts_of(
             listening.addresses, (*self._wanted.allowed_hosts, *self._settings.allowed_hosts)
         )
@@ -164,6 +172,7 @@ class Server:
         async with self._bounded_end(), trio.open_nursery() as nursery:
             nursery.start_soon(accept, listening, door.serve)
             nursery.start_soon(self._watch_idleness)
+            nursery.start_soon(watch_place, is_in_place, self._settings.data, self._stop)
             try:
                 with _published(path, self._record):
                     self._stop.started()

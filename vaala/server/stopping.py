@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from pathlib import Path
 
 import trio
+
+from vaala.server import limits
+
+log = logging.getLogger(__name__)
 
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -57,6 +63,19 @@ class Stop:
         self._starting = None
 
 
+async def watch_place(is_in_place: Callable[[], bool], data: Path, stop: Stop) -> None:
+    """Ask for the end when the data is no longer where it was; run until cancelled.
+
+    Another server may own the same path then, and both would write there.
+    """
+    while True:
+        await trio.sleep(limits.PLACE_PERIOD_S)
+        if not await trio.to_thread.run_sync(is_in_place, abandon_on_cancel=True):
+            break
+    log.critical("%s was moved or removed: the server ends, before another one works there", data)
+    stop.ask("its data directory was moved or removed")
+
+
 async def heed_signals(stop: Stop) -> None:
     """Ask for the end at the first signal that ends programs; run until cancelled.
 
@@ -70,7 +89,10 @@ async def heed_signals(stop: Stop) -> None:
 
 
 async def _end_at_last(stop: Stop) -> None:
-    await stop.wait_given_up()
+    await stop.wait()
+    with trio.move_on_after(limits.END_S):
+        await stop.wait_given_up()
+    log.critical("the ordered end of the server takes too long: the process ends")
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     os.kill(os.getpid(), signal.SIGTERM)
 

@@ -16,6 +16,7 @@ import trio
 from tests.vaala.dao.conversing import begin, listed, say
 from vaala.dao.data_dir import DataDir
 from vaala.dao.lock import is_held
+from vaala.dao.opening import open_memory_store
 from vaala.dao.store import StoreLocked, open_store
 
 HOLDER = """
@@ -136,6 +137,18 @@ async def test_looking_at_the_lock_never_costs_it(tmp_path: Path) -> None:
         assert is_held(tmp_path / "runtime.lock")
         assert is_held(tmp_path / "runtime.lock")
     assert not is_held(tmp_path / "runtime.lock")
+
+
+async def test_the_owner_learns_that_its_directory_has_gone(tmp_path: Path) -> None:
+    here, there = tmp_path / "here", tmp_path / "there"
+    async with open_store(here) as store:
+        assert store.is_in_place()
+        here.rename(there)
+        assert not store.is_in_place()
+        async with open_store(here) as other:
+            assert (store.is_in_place(), other.is_in_place()) == (False, True)
+    async with open_memory_store() as nowhere:
+        assert nowhere.is_in_place()
 
 
 async def test_everything_is_for_its_owner_alone_whatever_the_umask(tmp_path: Path) -> None:

@@ -124,6 +124,18 @@ async def test_a_signal_ends_it_in_order(name: str, tmp_path: Path) -> None:
         assert isinstance(read_record(place_of(tmp_path, os.environ).record, tmp_path), NoRecord)
 
 
+async def test_a_server_whose_data_was_moved_ends(tmp_path: Path) -> None:
+    """Else the next one would own the same path, and both would write there."""
+    data = tmp_path / "data"
+    async with program(data) as run:
+        needs(run)
+        data.rename(tmp_path / "elsewhere")
+        assert run.wait() == 0
+        async with program(data) as other:
+            needs(other)
+            assert run.process.pid != other.process.pid
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 async def test_the_end_of_a_server_at_work(tmp_path: Path) -> None:  # H9-1
     data = tmp_path / "data"
@@ -241,6 +253,7 @@ def test_a_process_whose_server_has_given_up_ends() -> None:
         "import trio\n"
         "from vaala.server.stopping import Stop, heed_signals\n"
         "stop = Stop()\n"
+        "stop.ask('enough')\n"
         "stop.give_up()\n"
         "trio.run(heed_signals, stop)\n"
     )

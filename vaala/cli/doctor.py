@@ -67,8 +67,9 @@ async def _doctor(arguments: Namespace) -> int:
 
 async def _findings(arguments: Namespace) -> AsyncIterator[Finding]:
     data = data_dir(arguments)
-    yield await trio.to_thread.run_sync(check_directory, data)
-    yield await _check_index(data)
+    directory = await trio.to_thread.run_sync(check_directory, data)
+    yield directory
+    yield await _check_index(data, repair="" if directory.ok else directory.fix)
     yield await _check_server(arguments, data)
     try:
         load = partial(
@@ -100,9 +101,14 @@ def check_directory(data: Path, free_bytes_min: int = FREE_BYTES_MIN) -> Finding
     return Finding("data directory", True, str(data) if there == data else f"{data}, not made yet")
 
 
-async def _check_index(data: Path) -> Finding:
-    """Look at the file itself: reading commands do without one that is missing or damaged."""
+async def _check_index(data: Path, *, repair: str) -> Finding:
+    """Look at the file itself: reading commands do without one that is missing or damaged.
+
+    ``repair`` is what the directory needs first; without it nothing can be rebuilt.
+    """
     fix = "rebuild it: vaala stop, then vaala reindex"
+    if repair:
+        fix = f"{repair}; the server makes the index anew by itself"
     file = DataDir(data).metadata_db
     if not await trio.Path(file).exists():
         return Finding("index", True, "not made yet")

@@ -15,7 +15,14 @@ from vaala.cli.exits import FAILED, INTERRUPTED, UNREACHABLE, USAGE, CommandFail
 from vaala.cli.logs import open_log
 from vaala.cli.output import ReaderGone
 from vaala.paths import NoHome
-from vaala_protocol.errors import BadRequest, Incompatible, ModelUnreachable, NotFound, Refused
+from vaala_protocol.errors import (
+    BadRequest,
+    Incompatible,
+    ModelUnreachable,
+    NotFound,
+    Refused,
+    Unreadable,
+)
 
 log = logging.getLogger(__name__)
 
@@ -58,6 +65,8 @@ def mapped(error: BaseException) -> BaseException:
             return BrokenPipeError()
         case KeyboardInterrupt():
             return CommandFailed("interrupted", INTERRUPTED)
+        case Unreadable():  # before storage errors: one may be both, and its text says it all
+            return CommandFailed(str(error), UNREACHABLE)
         case _ if (known := _of_runtime(error)) is not None:
             return known
         case ModelUnreachable() | Incompatible():

@@ -9,6 +9,7 @@ Refused
 +-- Busy              the conversation is open (`vaala_protocol.errors`)
 +-- NewerFormat       a newer vaala wrote it: it can be read, not written
 +-- ReadOnlyStore     this store was opened for reading beside a running runtime
++-- IndexUnavailable  lists and search have no index now (an `Unreadable`, and a storage error)
 +-- BadArchive        what is imported is not an archive of ours, or is over a limit
 """
 
@@ -16,7 +17,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from vaala_protocol.errors import Refused
+from vaala_protocol.errors import Refused, Unreadable
+from vaala_storage.errors import StorageFailed
 
 
 class StoreLocked(Exception):
@@ -43,6 +45,16 @@ class NewerFormat(Refused):
 
 class ReadOnlyStore(Refused):
     code = "read_only"
+
+
+class IndexUnavailable(StorageFailed, Unreadable):
+    """Only what needs the index fails: conversations are opened, run and written without it."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(
+            "the index is unavailable, so conversations cannot be listed or searched now; name "
+            f"one by its whole id. It is made anew as soon as it can be: {reason}"
+        )
 
 
 class BadArchive(Refused):

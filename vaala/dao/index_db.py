@@ -1,7 +1,7 @@
 """The database of the index: opened when it can be, replaced when it is damaged.
 
 It is a cache. One that cannot be read is moved aside and an empty one takes its place; while there
-is none, its users get `StorageFailed` and go on without.
+is none, its users get `IndexUnavailable` and go on without.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from pathlib import Path
 import trio
 
 from vaala.dao.background import background
+from vaala.dao.errors import IndexUnavailable
 from vaala.dao.limits import INDEX_RETRY_S_MAX
 from vaala.dao.row import FILTERS
-from vaala_storage.errors import ReadOnly, StorageCorrupt, StorageError, StorageFailed
+from vaala_storage.errors import ReadOnly, StorageCorrupt, StorageError
 from vaala_storage.records import Namespace, RecordStorage
 from vaala_storage.search import SearchIndex
 from vaala_storage.sqlite import move_aside, open_sqlite
@@ -46,6 +47,10 @@ class IndexDb:
     def search(self) -> SearchIndex:
         return self._opened()[1]
 
+    def check(self) -> None:
+        """Raise `IndexUnavailable` when nothing is open."""
+        self._opened()
+
     def use(self, records: RecordStorage, search: SearchIndex) -> None:
         self._stores = (records, search)
         self.corrupt = trio.Event()
@@ -60,7 +65,7 @@ class IndexDb:
 
     def _opened(self) -> tuple[RecordStorage, SearchIndex]:
         if self._stores is None:
-            raise StorageFailed(f"the index of conversations: {self._reason}")
+            raise IndexUnavailable(self._reason)
         return self._stores
 
 
@@ -82,11 +87,11 @@ async def _keep(db: IndexDb, path: Path, tried: trio.Event) -> None:
     delay = 1.0
     while True:
         try:
-            await _serve_once(db, path, tried)
-            log.warning("%s is damaged, it is moved aside and made anew", path)
-            await trio.to_thread.run_sync(move_aside, path)
-        except (StorageCorrupt, ReadOnly) as error:
-            log.warning("%s cannot be used, it is moved aside and made anew: %s", path, error)
+            try:
+                await _serve_once(db, path, tried)
+                log.warning("%s is damaged, it is moved aside and made anew", path)
+            except (StorageCorrupt, ReadOnly) as error:
+                log.warning("%s cannot be used, it is moved aside and made anew: %s", path, error)
             await trio.to_thread.run_sync(move_aside, path)
         except (StorageError, OSError) as error:
             log.warning("the index cannot be opened, it is tried again: %s", error)

@@ -75,7 +75,7 @@ class Reader:
 
         Raises `BadRequest` for a cursor that does not fit, `StorageError` without an index.
         """
-        await self._read_behind()
+        await self._caught_up()
         try:
             page = await self._db.records.list(
                 ROWS, _records_query(query), cursor=cursor, limit=_bounded(limit)
@@ -90,7 +90,7 @@ class Reader:
 
         Raises `BadRequest` for a cursor that does not fit, `StorageError` without an index.
         """
-        await self._read_behind()
+        await self._caught_up()
         try:
             page = await self._db.search.query(text, cursor=cursor, limit=_bounded(limit))
         except ValueError as error:
@@ -103,9 +103,12 @@ class Reader:
         return SearchPage(results=tuple(results), cursor=page.cursor, complete=self._is_complete())
 
     async def get(self, conversation_id: str) -> ConversationRow | None:
-        """Return a conversation as the list shows it, None when the index has no such row."""
-        await self._read_behind()
-        record = await self._db.records.get(ROWS, conversation_id)
+        """Return a conversation as the list shows it; None: the index has no such row, or fails."""
+        try:
+            await self._caught_up()
+            record = await self._db.records.get(ROWS, conversation_id)
+        except errors.StorageError:  # the index is a cache: who needs more opens the conversation
+            return None
         return None if record is None else self._shown(record)
 
     async def rows(self, conversation_ids: Sequence[str]) -> dict[str, ConversationRow]:
@@ -113,7 +116,7 @@ class Reader:
 
         Raises `StorageError` without an index.
         """
-        await self._read_behind()
+        await self._caught_up()
         found: dict[str, ConversationRow] = {}
         for start in range(0, len(conversation_ids), LIST_PAGE_MAX):
             part = conversation_ids[start : start + LIST_PAGE_MAX]
@@ -132,6 +135,11 @@ class Reader:
 
     async def _secure(self, conversation_id: str) -> None:
         """Make durable what is about to be read; nothing for a mere reader."""
+
+    async def _caught_up(self) -> None:
+        """Make the index ready to be read; raises `IndexUnavailable` when there is none."""
+        self._db.check()
+        await self._read_behind()
 
     async def _read_behind(self) -> None:
         """Bring the index up to date with what was appended; nothing for a mere reader."""

@@ -150,6 +150,18 @@ def _status(vaala: Vaala) -> Any:
     return vaala("status", "--json").lines[0] or {}
 
 
+def test_an_index_that_cannot_be_opened_stops_lists_alone(
+    vaala: Vaala, script: Script, isolated: Path
+) -> None:
+    (isolated / ".local/share/vaala/metadata.db").mkdir(parents=True)
+    conversation_id = _detached(vaala, script("  - say: one\n  - say: two\n"))
+    assert vaala("wait", conversation_id).out == "one\n"
+    assert vaala("run", "--conversation", conversation_id, "more").out == "two\n"
+    for words in (["list"], ["search", "one"]):
+        refused = vaala(*words)
+        assert (refused.code, "the index is unavailable" in refused.err) == (4, True)
+
+
 def test_wait_ends_as_run_does(vaala: Vaala, script: Script) -> None:
     model = script("""
   - call: {tool: write_file, arguments: {path: new.txt, content: made}}

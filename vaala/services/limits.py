@@ -11,7 +11,7 @@ TERMINAL_START_S = 30.0
 TERMINAL_END_S = 6.0
 """As long as `vaala_executors.limits.END_SECONDS` for a command of our own."""
 TERMINAL_REST_S = 1.0
-"""How long the rest of the output may take after the terminal was ended."""
+"""How long the rest of the output may take after the terminal was ended, all answers together."""
 TERMINAL_EMPTY_PAUSE_S = 0.2
 """Between two requests for output when the client answers at once that there is none."""
 TERMINAL_WAITING_BYTES_MAX = 1024 * 1024

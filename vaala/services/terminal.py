@@ -82,6 +82,8 @@ class ClientProcess(Process):
         """There is no more output than what waits."""
         self._forgotten = False
         """The terminal was ended, or its client is gone: it is asked for nothing more."""
+        self._rest_until = math.inf
+        """When no more of its output is waited for; known once the terminal was ended."""
         self._asking = trio.Lock()
         self._ending = trio.Lock()
         self._request: trio.CancelScope | None = None
@@ -136,9 +138,10 @@ class ClientProcess(Process):
                 if not self._forgotten:
                     self._forgotten = True
                     await self._end()
-                if self._request is not None:
-                    # What the command wrote last may be on its way.
-                    self._request.deadline = trio.current_time() + limits.TERMINAL_REST_S
+                    # What the command wrote last may be on its way, in one answer or in several.
+                    self._rest_until = trio.current_time() + limits.TERMINAL_REST_S
+                    if self._request is not None:
+                        self._request.deadline = self._rest_until
         assert self._exit is not None
         return self._exit
 
@@ -175,15 +178,14 @@ class ClientProcess(Process):
         async with self._asking:
             if self._complete or (self._waiting and not ahead):
                 return
-            rest = trio.current_time() + limits.TERMINAL_REST_S
-            scope = trio.CancelScope(deadline=rest if self._forgotten else math.inf)
+            scope = trio.CancelScope(deadline=self._rest_until)
             self._request = scope
             try:
                 with scope:
                     await self._ask()
             finally:
                 self._request = None
-            if scope.cancelled_caught and self._forgotten:
+            if trio.current_time() >= self._rest_until:
                 self._complete = True
 
     async def _ask(self) -> None:

@@ -23,6 +23,7 @@ from vaala_executors import Command, Exit, Process
 from vaala_protocol.base import Malformed
 from vaala_protocol.calls import CommandDetails
 from vaala_protocol.errors import Refused
+from vaala_protocol.methods.client import TerminalOutputResult
 from vaala_protocol.methods.runtime import ClientEnvironment
 
 
@@ -244,6 +245,33 @@ async def test_the_rest_of_the_output_is_waited_for_shortly(
     ((text, at),) = outputs
     assert "Zed did not end a command: it is gone; the command may still run" in text
     assert at - began <= limits.TERMINAL_REST_S
+
+
+@pytest.mark.parametrize("text", ["", "more\n"])
+async def test_a_client_that_never_comes_to_the_end_of_the_output_is_left(
+    rig: Rig, autojump_clock: MockClock, nursery: trio.Nursery, text: str
+) -> None:
+    async def more(terminal_id: str) -> TerminalOutputResult:
+        await trio.sleep(0.1)
+        return TerminalOutputResult(text=text)
+
+    rig.terminals.output = more  # type: ignore[method-assign] # one that goes on
+    read_all = trio.Event()
+
+    async def read() -> None:
+        await collect(process)
+        read_all.set()
+
+    async with rig.workspace.start(LS) as process:
+        nursery.start_soon(read)
+        await trio.sleep(3)
+        began = trio.current_time()
+        process.send_signal("INT")
+        assert await process.wait() == Exit(None, 15)
+        await trio.sleep(0.5)
+        await process.end()  # once more, which gives no more time
+        await read_all.wait()
+        assert trio.current_time() - began <= limits.TERMINAL_REST_S + 0.1
 
 
 async def test_a_client_that_goes_while_its_command_runs(

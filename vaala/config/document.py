@@ -14,7 +14,7 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.scalarbool import ScalarBoolean
 
 from vaala.config.errors import ConfigError, Problem
-from vaala.config.limits import CONFIG_FILE_BYTES_MAX, CONFIG_VALUES_MAX
+from vaala.config.limits import CONFIG_FILE_BYTES_MAX, CONFIG_VALUES_MAX, VALUE_DEPTH_MAX
 from vaala.named_file import open_regular
 
 
@@ -96,14 +96,37 @@ def _parse(file: Path, text: str) -> Any:
     return {} if data is None else data
 
 
-def _plain(value: Any, budget: Iterator[int]) -> Any:
-    """Return a value without the library's own types, which nothing else can encode."""
+def is_deeper(value: Any, levels: int) -> bool:
+    """Tell whether a value has more than so many mappings and lists in each other."""
+    row = [value]
+    for _ in range(levels + 1):
+        row = [one for one in row if _holds(one)]
+        if not row:
+            return False
+        row = [
+            one for held in row for one in (held.values() if isinstance(held, Mapping) else held)
+        ]
+    return True
+
+
+def _holds(value: Any) -> bool:
+    return isinstance(value, Mapping | list | tuple)
+
+
+def _plain(value: Any, budget: Iterator[int], levels: int = VALUE_DEPTH_MAX) -> Any:
+    """Return a value without the library's own types, which nothing else can encode.
+
+    Raises ``RecursionError`` for one of more than so many levels: whoever gets it goes through it
+    with more stack for each than this does.
+    """
     next(budget)
+    if levels == 0 and _holds(value):
+        raise RecursionError
     match value:
         case Mapping():
-            return {_scalar(key): _plain(one, budget) for key, one in value.items()}
+            return {_scalar(key): _plain(one, budget, levels - 1) for key, one in value.items()}
         case list():
-            return [_plain(one, budget) for one in value]
+            return [_plain(one, budget, levels - 1) for one in value]
         case _:
             return _scalar(value)
 

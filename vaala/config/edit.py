@@ -10,9 +10,9 @@ from msgspec import Struct
 
 from vaala.config.concealed import MARK, holds_secret, marked
 from vaala.config.config import Config
-from vaala.config.document import parse_document, read_file
+from vaala.config.document import is_deeper, parse_document, read_file
 from vaala.config.errors import ConfigError, Problem
-from vaala.config.limits import EDIT_ATTEMPTS_MAX
+from vaala.config.limits import EDIT_ATTEMPTS_MAX, VALUE_DEPTH_MAX
 from vaala.config.load import FILES, load_config
 from vaala.config.replace_file import Changed, locked, replace_file
 from vaala.config.yaml_text import Unchangeable, Way, change
@@ -47,6 +47,9 @@ class Editor(Struct, frozen=True):
         change would make, or that were there; `BadRequest` for a value that cannot stand there.
         """
         file = self.file(name)
+        if is_deeper(value, VALUE_DEPTH_MAX - len(way)):
+            text = f"{file.name}: a file has at most {VALUE_DEPTH_MAX} levels, and this needs more"
+            raise BadRequest(text, field="value")
         if (place := marked(file.name, way, value)) is not None:
             raise BadRequest(
                 f"{file.name}: {'.'.join(map(str, place))}: {MARK} stands for a secret that is not "

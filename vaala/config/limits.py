@@ -5,6 +5,8 @@ from __future__ import annotations
 CONFIG_FILE_BYTES_MAX = 1024 * 1024
 CONFIG_VALUES_MAX = 100_000
 """An alias repeats what it stands for, so that a small file can hold very many values."""
+VALUE_DEPTH_MAX = 64
+"""Levels of mappings and lists in a file: ours need a handful, and each costs stack."""
 INSTRUCTIONS_BYTES_MAX = 64 * 1024
 """Instructions go with every request; longer ones leave little room for the work."""
 FOUND_CHARS_MAX = 80

@@ -13,6 +13,7 @@ import pytest
 
 from vaala.config import Config, ConfigError, load_config
 from vaala.config.edit import Editor
+from vaala.config.limits import VALUE_DEPTH_MAX
 from vaala.config.replace_file import Changed, locked
 from vaala_protocol.errors import BadRequest, NotFound
 
@@ -63,6 +64,33 @@ def test_a_directory_and_a_file_that_are_not_there_are_made_for_the_user_alone(
     _editor(directory).set("models", ("default",), "here/a")
     assert (directory / "models.yaml").read_text() == "default: here/a\n"
     assert (_mode(directory), _mode(directory / "models.yaml")) == (0o700, 0o600)
+
+
+def _nested(levels: int) -> Any:
+    value: Any = "x"
+    for level in range(levels, 0, -1):
+        value = {"a": value} if level % 2 else [value]
+    return value
+
+
+def test_a_value_has_bounded_levels(tmp_path: Path) -> None:
+    options = ("a", "options")
+    _editor(tmp_path).set("agents", options, _nested(VALUE_DEPTH_MAX - len(options)))
+    before = (tmp_path / "agents.yaml").read_text()
+    for way, value in (
+        (options, _nested(VALUE_DEPTH_MAX - len(options) + 1)),
+        (options, _nested(400)),
+        ((*options, *("b" for _ in range(2_000))), 1),
+    ):
+        with pytest.raises(BadRequest, match="has at most 64 levels"):
+            _editor(tmp_path).set("agents", way, value)
+    assert (tmp_path / "agents.yaml").read_text() == before
+
+
+def test_a_file_has_bounded_levels(tmp_path: Path) -> None:
+    (tmp_path / "agents.yaml").write_text("a: {options: {b: " + "[" * 150 + "]" * 150 + "}}")
+    with pytest.raises(ConfigError, match="is nested too deep"):
+        load_config(tmp_path, {})
 
 
 @pytest.mark.parametrize("mode", [0o644, 0o640, 0o600])

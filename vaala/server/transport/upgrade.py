@@ -15,6 +15,9 @@ from vaala.server.transport.refusal import Refusal
 
 UPGRADE_HEADERS: Final = (("Upgrade", "websocket"),)
 
+_READ_AS_ASCII: Final = ("Connection", "Sec-WebSocket-Extensions", "Sec-WebSocket-Protocol")
+"""Headers whose other bytes make trio-websocket's reader raise an error of text."""
+
 
 def check_upgrade(head: Head) -> None:
     """Raise `Refusal` for an upgrade that cannot be done (RFC 6455, section 4.2.1)."""
@@ -31,6 +34,9 @@ def check_upgrade(head: Head) -> None:
         raise Refusal(400, "Sec-WebSocket-Key must be 16 random bytes in base64")
     if head.header("content-length") not in ("", "0") or head.header("transfer-encoding"):
         raise Refusal(400, "an upgrade has no body")
+    for name in _READ_AS_ASCII:
+        if not head.header(name.lower()).isascii():
+            raise Refusal(400, f"{name} must be ASCII")
 
 
 def _is_key(text: str) -> bool:

@@ -130,6 +130,7 @@ def test_an_error_of_another_program_is_a_refusal(
         {"error": "no"},
         {"error": {"message": "no code"}},
         {"result": {"value": 2}, "jsonrpc": 2},
+        {},
     ],
     ids=repr,
 )

@@ -163,7 +163,7 @@ class Peer:
         id = None if envelope.id is UNSET else envelope.id
         if envelope.method is UNSET:
             if envelope.result is UNSET and envelope.error is UNSET:
-                return _refused(id, InvalidMessage("method: it is required"), batch)
+                return self._take_neither(id, envelope.params, batch)
             return self._take_answer(id, envelope.result, envelope.error)
         if envelope.jsonrpc != "2.0":
             return _refused(id, InvalidMessage('jsonrpc: expected "2.0"'), batch)
@@ -219,6 +219,15 @@ class Peer:
             return Answer(id, read_sent(result, kind))
         except Malformed as problem:
             return Answer(id, error=problem)
+
+    def _take_neither(
+        self, id: Id, params: Raw | UnsetType, batch: Batch | None
+    ) -> Incoming | None:
+        """Take a message without method, result and error: an answer, if it can be one."""
+        asked = params is UNSET and isinstance(id, int) and id in self._asked
+        if not asked:
+            return _refused(id, InvalidMessage("method: it is required"), batch)
+        return self._not_a_message(NotAMessage("it has no result", id=id, answer=True), batch)
 
     def _not_a_message(self, error: NotAMessage, batch: Batch | None) -> Incoming | None:
         if not error.answer:

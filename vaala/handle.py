@@ -16,6 +16,7 @@ from vaala.conversation import Update
 from vaala.requests import (
     AnswerApproval,
     AnswerQuestion,
+    Compact,
     Configure,
     EditInput,
     MoveInput,
@@ -36,6 +37,7 @@ from vaala_protocol.state import (
     ConversationInfo,
     Delivery,
     InputInfo,
+    TurnInfo,
     TurnResult,
     UserInput,
 )
@@ -127,6 +129,13 @@ class ConversationHandle:
         """Release the queue that an interrupt or a restart has held."""
         (await self._runtime.conversation(self.id)).check_place()
         await (await self._session(session_id)).ask(Resume())
+
+    async def compact(self, *, session_id: str | None = None) -> TurnInfo:
+        """Begin a turn that replaces what was said so far by a summary; return that turn.
+
+        Raises `Busy` while a turn runs, `BadRequest` when there is nothing to compact.
+        """
+        return await (await self._session(session_id)).ask(Compact())
 
     async def interrupt(
         self,

@@ -23,6 +23,7 @@ from vaala_protocol.state import (
     Delivery,
     InputInfo,
     Snapshot,
+    TurnInfo,
     TurnResult,
 )
 
@@ -102,6 +103,13 @@ class Conversation(Protocol):
     ) -> None: ...
 
     async def resume(self, *, session_id: str | None = None) -> None: ...
+
+    async def compact(self, *, session_id: str | None = None) -> TurnInfo:
+        """Begin a turn that replaces what was said so far by a summary; return that turn.
+
+        Raises `Busy` while a turn runs, `BadRequest` when there is nothing to compact.
+        """
+        ...
 
     async def interrupt(
         self, turn_id: str | None = None, *, session_id: str | None = None

@@ -52,6 +52,10 @@ class Resume(Struct, Command[None], frozen=True):
     """Release the held queue, in order."""
 
 
+class Compact(Struct, Command[TurnInfo], frozen=True):
+    """Begin a turn that replaces what was said by a summary, and does nothing else."""
+
+
 class AnswerApproval(Struct, Command[None], frozen=True):
     approval_id: str
     option: str
@@ -75,7 +79,8 @@ class Configure(Struct, Command[Settings], frozen=True):
 
 
 FROM_STATE = (
-    Send, EditInput, WithdrawInput, MoveInput, Resume, AnswerApproval, AnswerQuestion, Configure,
+    Send, EditInput, WithdrawInput, MoveInput, Resume, Compact, AnswerApproval, AnswerQuestion,
+    Configure,
 )  # fmt: skip
 """What is computed from the state: nothing may wait to be written, or be open, when that is done.
 Reports bring changes that are kept whatever happens."""

@@ -205,6 +205,8 @@ class Session(Actor):
                 self._turns.release()
                 await self.write(inputs.released(self.state), keep=False)
                 return await self._turns.go_on()
+            case requests.Compact():
+                return await self._turns.compact()
             case requests.AnswerApproval():
                 return await answer_approval(self, command)
             case requests.AnswerQuestion():

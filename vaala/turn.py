@@ -52,6 +52,9 @@ log = logging.getLogger(__name__)
 class Turn:
     """Owned by its session. ``interrupt`` and ``decided`` are called by the session's loop."""
 
+    stops_queue = True
+    """When it fails, what waits in the queue is held until a person goes on."""
+
     def __init__(
         self, session: Session, definitions: Definitions, info: TurnInfo, items: Sequence[Item]
     ) -> None:
@@ -148,18 +151,12 @@ class Turn:
     async def _work(self) -> Ending | None:
         """Run steps until the turn ends. None: it is closed already."""
         try:
-            # A message that has waited may find its agent gone from the definitions.
-            self.definitions.agent(self.agent.name)
-            self.tools = self.definitions.tools.only(self.agent.tools)
-            keys = self.session.around.environment.keys
-            model, _ = await self.definitions.models.resolve_with(self.info.settings.model, keys)
+            model, asking = await self.prepared()
         except Refused as refused:
             return Ending("failed", "failed", str(refused))
-        self.history = await self.session.history_for(model, self.id)
-        self._asking = Asking(self, model)
         guard = LoopGuard()
         while True:
-            answer = await self._ask(self._asking, model)
+            answer = await self._ask(asking, model)
             if isinstance(answer, Ending):
                 return answer
             ending = await self._step_with(model, answer, guard)
@@ -171,6 +168,17 @@ class Turn:
             if not self._steered:
                 self._open_step(await self._durable(BeginStep(self.id, self.step_number)))
             self._steered = False
+
+    async def prepared(self) -> tuple[Model, Asking]:
+        """Get what the turn works with: tools, model, history. Raises `Refused`."""
+        # A message that has waited may find its agent gone from the definitions.
+        self.definitions.agent(self.agent.name)
+        self.tools = self.definitions.tools.only(self.agent.tools)
+        keys = self.session.around.environment.keys
+        model, _ = await self.definitions.models.resolve_with(self.info.settings.model, keys)
+        self.history = await self.session.history_for(model, self.id)
+        self._asking = Asking(self, model)
+        return model, self._asking
 
     async def _step_with(self, model: Model, answer: Answer, guard: LoopGuard) -> Ending | None:
         """Take an answer, run its calls and close the step."""

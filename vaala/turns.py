@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 import trio
 
 from vaala import inputs, requests
-from vaala.changes import turn_change
+from vaala.changes import Change, turn_change
+from vaala.compaction_turn import CompactionTurn
 from vaala.observer import TurnWork
 from vaala.turn import Turn, new_turn
-from vaala_protocol.errors import NotDurable
+from vaala_protocol.errors import BadRequest, Busy, NotDurable
 from vaala_protocol.items import Item
-from vaala_protocol.state import InputInfo
+from vaala_protocol.settings import Settings
+from vaala_protocol.state import InputInfo, TurnInfo
 
 if TYPE_CHECKING:
     from vaala.session import Session
@@ -56,18 +58,44 @@ class Turns:
         if not taken:
             return await session.write(changes, keep=False)
         definitions = session.around.definitions
-        agent = definitions.agents.get(session.info.agent)
-        own = session.state.head.settings
-        settings = own if agent is None else own.over(agent.settings)
-        info = new_turn(taken[-1].settings, settings, definitions.instance)
+        info = new_turn(taken[-1].settings, self._settings(), definitions.instance)
         took, items = inputs.consumed(
             session.state, taken, session.next_at, turn_id=info.id, step=1
         )
-        # Before it is written down: an interrupt that comes meanwhile is its own.
-        self.running = turn = Turn(session, definitions, info, items)
+        turn = Turn(session, definitions, info, items)
         turn.takes(taken)
+        await self._start(turn, [*changes, turn_change(session.id, info), *took])
+
+    async def compact(self) -> TurnInfo:
+        """See `requests.Compact`. Raises `Busy`, `BadRequest` when there is nothing to compact."""
+        session = self._session
+        head = session.state.head
+        if self.running is not None:
+            raise Busy("a turn is running: wait until it has ended, or interrupt it first")
+        if head.turn is None or head.last_at == head.context_at:
+            raise BadRequest(
+                "there is nothing to compact: nothing was said since the beginning, or "
+                "since it was compacted last"
+            )
+        definitions = session.around.definitions
+        definitions.agent(session.info.agent)
+        info = new_turn(None, self._settings(), definitions.instance)
+        turn = CompactionTurn(session, definitions, info, ())
+        await self._start(turn, [turn_change(session.id, info)])
+        return info
+
+    def _settings(self) -> Settings:
+        session = self._session
+        agent = session.around.definitions.agents.get(session.info.agent)
+        own = session.state.head.settings
+        return own if agent is None else own.over(agent.settings)
+
+    async def _start(self, turn: Turn, changes: Sequence[Change]) -> None:
+        session = self._session
+        # Before it is written down: an interrupt that comes meanwhile is its own.
+        self.running = turn
         try:
-            await session.write([*changes, turn_change(session.id, info), *took], keep=False)
+            await session.write(changes, keep=False)
         except BaseException:
             self.running = None
             raise
@@ -115,7 +143,7 @@ class Turns:
             await session.write(finish.changes, keep=True)
             return await self.begin_step(requests.BeginStep(finish.turn.id, finish.number))
         hold = self._hold
-        if finish.turn.state == "failed":
+        if finish.turn.state == "failed" and turn.stops_queue:
             hold = {waiting.id for waiting in pending}
         ended = turn_change(session.id, finish.turn, finish.before)
         turn.closed = True

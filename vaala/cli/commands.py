@@ -204,6 +204,8 @@ COMMANDS: tuple[Command, ...] = (
             (ID, Argument("TITLE", "the new title", many="some")), (DATA_DIR,)),
     Command("archive", "take a conversation out of the list", "vaala.cli.organizing:archive",
             (ID,), (Option("--undo", "put it back"), DATA_DIR)),
+    Command("compact", "let a summary take the place of what was said, for the model",
+            "vaala.cli.compact:main", (ID,), (DATA_DIR,)),
     Command("fork", "copy a conversation; the copy goes its own way", "vaala.cli.organizing:fork",
             (ID,), (Option("--turn", "the last turn to take along (default: all)", "ID"),
                     DATA_DIR)),

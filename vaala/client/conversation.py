@@ -26,6 +26,7 @@ from vaala_protocol.state import (
     Delivery,
     InputInfo,
     Snapshot,
+    TurnInfo,
     TurnResult,
     UserInput,
 )
@@ -135,6 +136,11 @@ class RemoteConversation:
     async def resume(self, *, session_id: str | None = None) -> None:
         await self._client.ask(
             session.SessionResumeParams(conversation_id=self._id, session_id=session_id)
+        )
+
+    async def compact(self, *, session_id: str | None = None) -> TurnInfo:
+        return await self._client.ask(
+            session.SessionCompactParams(conversation_id=self._id, session_id=session_id)
         )
 
     async def interrupt(self, turn_id: str | None = None, *, session_id: str | None = None) -> bool:

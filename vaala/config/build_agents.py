@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TypeAlias, cast
 
 from vaala.agent.definition import AgentDefinition, Budgets
+from vaala.agent.fitting import Compaction
 from vaala.config.check import did_you_mean, problem
 from vaala.config.config import default_instructions
 from vaala.config.document import Document
@@ -45,6 +46,11 @@ def _agent(document: Document, name: str, section: AgentSection) -> AgentDefinit
     if unusable:
         text = "expected text, a number, true, false, null, a list or a mapping, found {}"
         raise ConfigError([problem(document, way, text.format(what)) for way, what in unusable])
+    compaction = Compaction(**section.compaction.model_dump())
+    if compaction.aim >= compaction.at:
+        text = f"expected a number less than at, which is {compaction.at:g}, found {{}}"
+        where = (name, "compaction", "aim")
+        raise ConfigError([problem(document, where, text.format(f"{compaction.aim:g}"))])
     return AgentDefinition(
         name=name,
         description=section.description,
@@ -57,6 +63,7 @@ def _agent(document: Document, name: str, section: AgentSection) -> AgentDefinit
         ),
         tools=None if section.tools is None else tuple(section.tools),
         budgets=Budgets(**section.budgets.model_dump()),
+        compaction=compaction,
     )
 
 

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, RootModel, StringConstraints
 
 from vaala.agent.definition import Budgets
+from vaala.agent.fitting import Compaction
 from vaala.config.settings import ServerSettings
 from vaala.models.base import Deadlines
 from vaala.models.limits import PRICE_USD_MAX
@@ -24,6 +25,7 @@ Dollars = Annotated[float, Field(ge=0, le=PRICE_USD_MAX)]
 
 _DEADLINES = Deadlines()
 _BUDGETS = Budgets()
+_COMPACTION = Compaction()
 _SERVER = ServerSettings()
 _LOGS = LogSettings()
 _TELEMETRY = TelemetrySettings()
@@ -92,6 +94,17 @@ class BudgetsSection(Section):
     """A command that takes longer goes on in the background."""
 
 
+class CompactionSection(Section):
+    """What happens when a conversation comes near the context window of its model."""
+
+    auto: bool = _COMPACTION.auto
+    """Let the model write a summary of the oldest turns; false: they are left out without one."""
+    at: Annotated[float, Field(ge=0.2, le=1)] = _COMPACTION.at
+    """The share of the window from which on requests are made shorter."""
+    aim: Annotated[float, Field(ge=0.1, le=0.9)] = _COMPACTION.aim
+    """The share of the window that they then have."""
+
+
 class AgentSection(Section):
     description: str = ""
     """One line for people and for agents that choose a helper."""
@@ -111,6 +124,8 @@ class AgentSection(Section):
     """Names of the tools that it may use; left out: all."""
     budgets: BudgetsSection = BudgetsSection()
     """Bounds of one turn."""
+    compaction: CompactionSection = CompactionSection()
+    """What happens when a conversation comes near the context window of its model."""
 
 
 class ProvidersFile(RootModel[dict[Name, ProviderSection]]):

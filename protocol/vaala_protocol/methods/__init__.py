@@ -38,6 +38,7 @@ REQUESTS: tuple[type[Request[Any]], ...] = (
     session.SessionSendParams,
     session.SessionInterruptParams,
     session.SessionResumeParams,
+    session.SessionCompactParams,
     session.SessionItemsParams,
     session.SessionTurnParams,
     session.SessionEditInputParams,

@@ -8,7 +8,7 @@ from vaala_protocol.methods.base import Done, Request
 from vaala_protocol.methods.runtime import ClientEnvironment
 from vaala_protocol.pages import ItemPage
 from vaala_protocol.settings import Settings
-from vaala_protocol.state import Delivery, InputInfo, TurnResult
+from vaala_protocol.state import Delivery, InputInfo, TurnInfo, TurnResult
 
 
 class SessionParams(Value, frozen=True, kw_only=True):
@@ -116,6 +116,17 @@ class SessionMoveInputParams(SessionParams, Request[Done], frozen=True, kw_only=
 
     input_id: str
     before: str | None = None
+
+
+class SessionCompactParams(SessionParams, Request[TurnInfo], frozen=True, kw_only=True):
+    """Begin a turn that replaces what was said so far by a summary of the session's model.
+
+    The turn ends like any other: completed with a `context_summary`, or failed, and then nothing
+    has changed. ``busy`` while a turn runs, ``bad_request`` when there is nothing to compact.
+    """
+
+    method = "session/compact"
+    result = TurnInfo
 
 
 class SettingChoice(Value, frozen=True, kw_only=True):

@@ -1264,6 +1264,15 @@ export interface SessionMoveInputParams extends SessionParams {
   before?: string | null;
 }
 
+/**
+ * Begin a turn that replaces what was said so far by a summary of the session's model.
+ *
+ * The turn ends like any other: completed with a `context_summary`, or failed, and then nothing
+ * has changed. `busy` while a turn runs, `bad_request` when there is nothing to compact.
+ */
+export interface SessionCompactParams extends SessionParams {
+}
+
 export interface SettingChoice {
   value: string;
   name?: string;
@@ -1722,6 +1731,13 @@ export interface Methods {
   "session/interrupt": { params: SessionInterruptParams; result: SessionInterruptResult };
   /** Release the queue that an interrupt, a failure or a restart has held. */
   "session/resume": { params: SessionResumeParams; result: Done };
+  /**
+   * Begin a turn that replaces what was said so far by a summary of the session's model.
+   *
+   * The turn ends like any other: completed with a `context_summary`, or failed, and then nothing
+   * has changed. `busy` while a turn runs, `bad_request` when there is nothing to compact.
+   */
+  "session/compact": { params: SessionCompactParams; result: TurnInfo };
   /**
    * Return a page of the transcript: the newest items, or those before or after a place.
    *

@@ -193,6 +193,28 @@ def test_an_import_from_a_pipe_without_end_is_left_by_ctrl_c(isolated: Path) -> 
         assert (reading.returncode, told) == (130, b"vaala: interrupted\n")
 
 
+def test_compact_tells_what_it_saved(vaala: Vaala, script: Script) -> None:
+    model = script('  - say: "A long story, told in short."\n  - say: two\n')
+    conversation_id = _detached(vaala, model)
+    vaala("wait", conversation_id)
+    done = vaala("compact", conversation_id)
+    assert (done.code, done.out) == (0, "")
+    assert "Compacted from about " in done.err
+    again = vaala("compact", conversation_id)
+    assert again.code == 2
+    assert "there is nothing to compact" in again.err
+    assert "or sees a summary" in vaala("show", conversation_id).out
+
+
+def test_a_compaction_that_fails_changes_nothing(vaala: Vaala, script: Script) -> None:
+    model = script('  - say: "  "\n')
+    conversation_id = _detached(vaala, model)
+    vaala("wait", conversation_id)
+    done = vaala("compact", conversation_id)
+    assert done.code == 1
+    assert "Not compacted: the model wrote no summary" in done.err
+
+
 def test_rename_archive_and_fork(vaala: Vaala, script: Script) -> None:
     conversation_id = _detached(vaala, script("  - say: hi\n"))
     vaala("wait", conversation_id)

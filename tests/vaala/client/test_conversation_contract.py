@@ -17,8 +17,8 @@ from vaala.interface import Catalog, Conversation, Conversations, Updates
 from vaala.models.base import Model
 from vaala.models.scripted import ScriptedModel
 from vaala.testing.projection import Projection
-from vaala_protocol.errors import BadRequest, NotFound, NotPending
-from vaala_protocol.items import Approval, AssistantMessage, UserMessage
+from vaala_protocol.errors import BadRequest, Busy, NotFound, NotPending
+from vaala_protocol.items import Approval, AssistantMessage, ContextSummary, UserMessage
 from vaala_protocol.settings import Settings
 from vaala_protocol.state import Snapshot
 
@@ -109,6 +109,38 @@ async def test_a_turn_is_found_again(place: Open) -> None:
             await talk.turn("01a22f19-a90c-7685-8836-2ea488a1359c")
         with pytest.raises(NotFound, match="no session"):
             await talk.turn(results[0].turn.id, session_id="nobody")
+
+
+async def test_a_conversation_is_compacted_when_no_turn_runs(place: Open) -> None:
+    script = {"steps": [{"say": "A summary."}, {"say": "Two.", "hang": True}]}
+    async with place(ScriptedModel(script)) as (conversations, _):
+        talk = await _talk(conversations)
+        with pytest.raises(BadRequest, match="nothing to compact"):
+            await talk.compact()
+        await talk.run("go")
+        async with talk.subscribe() as updates:
+            begun = await talk.compact()
+            assert begun.state == "running"
+            state = await _state(updates, lambda state: _ended(state, begun.id))
+        (summary,) = [
+            item for item in state.state.sessions[0].items if isinstance(item, ContextSummary)
+        ]
+        assert summary.text == "A summary."
+        done = (await talk.turn(begun.id)).turn
+        assert (done.state, done.steps) == ("completed", 0)
+        assert done.message.startswith("Compacted from about ")
+        assert done.usage == {"scripted": summary.usage}
+        with pytest.raises(BadRequest, match="nothing to compact"):
+            await talk.compact()
+        await talk.run("go")
+        await talk.send("go")
+        with pytest.raises(Busy, match="a turn is running"):
+            await talk.compact()
+
+
+def _ended(state: Projection, turn_id: str) -> bool:
+    turn = state.state.sessions[0].turn
+    return turn is not None and turn.id == turn_id and turn.state != "running"
 
 
 async def test_updates_that_end_tell_why(place: Open) -> None:

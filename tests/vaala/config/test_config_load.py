@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from vaala.agent.definition import Budgets
+from vaala.agent.fitting import Compaction
 from vaala.config import ConfigError, default_agent, load_config
 from vaala.models.base import Deadlines
 from vaala.models.secret import Secret
@@ -40,6 +41,7 @@ reviewer:
   mode: read-only
   tools: [read_file, search]
   budgets: {steps_max: 20, tokens_max: 100000, seconds_max: 600, command_foreground_s: 30}
+  compaction: {auto: false, at: 0.8, aim: 0.5}
 plain: {}
 """
 
@@ -89,6 +91,7 @@ def test_an_agent_takes_what_its_section_says(tmp_path: Path) -> None:
     )
     assert agent.tools == ("read_file", "search")
     assert agent.budgets == Budgets(20, 100_000, 600.0, 30.0)
+    assert agent.compaction == Compaction(auto=False, at=0.8, aim=0.5)
 
 
 def test_an_agent_without_instructions_has_the_shipped_ones(tmp_path: Path) -> None:

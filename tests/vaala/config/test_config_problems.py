@@ -85,6 +85,10 @@ CASES = [
         "agents", "a:\n  budgets:\n    step_max: 3\n",
         "agents.yaml:3: a.budgets.step_max: is an unknown key; did you mean 'steps_max'?",
     ),
+    (
+        "agents", "a:\n  compaction: {at: 0.5}\n",
+        "agents.yaml:2: a.compaction.aim: expected a number less than at, which is 0.5, found 0.6",
+    ),
     ("agents", "a:\n  tools: all\n", "agents.yaml:2: a.tools: expected a list, "
      "found the text 'all'"),
     (

@@ -16,7 +16,7 @@ from vaala_protocol.methods import session as wire
 from vaala_protocol.methods.base import Done
 from vaala_protocol.pages import ItemPage
 from vaala_protocol.public import public_page
-from vaala_protocol.state import InputInfo, TurnResult
+from vaala_protocol.state import InputInfo, TurnInfo, TurnResult
 
 
 def _talk(api: Api, params: wire.SessionParams) -> ConversationHandle:
@@ -45,6 +45,10 @@ async def interrupt(
     return wire.SessionInterruptResult(interrupted=interrupted)
 
 
+_BEGINS = wire.SessionSendParams | wire.SessionResumeParams | wire.SessionCompactParams
+"""What may begin a turn."""
+
+
 async def interrupt_behind(
     caller: Caller, params: wire.SessionInterruptParams, in_front: Sequence[object]
 ) -> wire.SessionInterruptResult:
@@ -54,10 +58,7 @@ async def interrupt_behind(
     by somebody else.
     """
     begun = [
-        one
-        for one in in_front
-        if isinstance(one, wire.SessionSendParams | wire.SessionResumeParams)
-        and _session(one) == _session(params)
+        one for one in in_front if isinstance(one, _BEGINS) and _session(one) == _session(params)
     ]
     if not begun:
         return wire.SessionInterruptResult(interrupted=False)
@@ -111,6 +112,11 @@ async def move_input(caller: Caller, params: wire.SessionMoveInputParams) -> Don
     return Done()
 
 
+async def compact(caller: Caller, params: wire.SessionCompactParams) -> TurnInfo:
+    await caller.prepare(params.conversation_id)
+    return await _talk(caller.api, params).compact(session_id=params.session_id)
+
+
 async def configure(
     caller: Caller, params: wire.SessionConfigureParams
 ) -> wire.SessionConfigureResult:
@@ -142,6 +148,7 @@ METHODS: tuple[Method, ...] = (
     method(wire.SessionResumeParams, resume, conversation_lane),
     view(wire.SessionItemsParams, items),
     view(wire.SessionTurnParams, turn),
+    method(wire.SessionCompactParams, compact, conversation_lane),
     method(wire.SessionEditInputParams, edit_input, conversation_lane),
     method(wire.SessionWithdrawInputParams, withdraw_input, conversation_lane),
     method(wire.SessionMoveInputParams, move_input, conversation_lane),

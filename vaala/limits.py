@@ -51,6 +51,9 @@ CLIENT_ID_BYTES_MAX = 256
 SETTINGS_BYTES_MAX = 16 * 1024
 TITLE_BYTES_MAX = 4 * 1024
 TAGS_BYTES_MAX = 8 * 1024
+PATH_BYTES_MAX = 4_095
+NAME_BYTES_MAX = 255
+"""Of a path, and of one name in it: PATH_MAX and NAME_MAX of Linux."""
 LOCATION_BYTES_MAX = 8 * 1024
 """A path has up to 4 KiB, and half as much again when it is written as JSON."""
 REASON_BYTES_MAX = 16 * 1024
@@ -93,3 +96,5 @@ IDENTICAL_FAILURES_MAX = 4
 SIMILAR_FAILURES_MAX = 8
 """The same tool with the same error, whatever its arguments."""
 HISTORY_PAGE_ITEMS = 500
+USAGE_TURNS_MAX = 100
+"""The newest turns whose usage is told one by one."""

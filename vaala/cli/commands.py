@@ -239,6 +239,16 @@ COMMANDS: tuple[Command, ...] = (
     Command("init", "write a first configuration, with everything that can be set as comments",
             "vaala.cli.init:main"),
     Command(
+        "usage", "show what was used, and what it cost as far as prices are known",
+        "vaala.cli.usage:main",
+        (ID._replace(many="optional", help=f"{ID.help} (default: all)"),),
+        (
+            Option("--since", "only turns since this day, as in 2026-11-30, or since so long ago, "
+                   "as in 12h, 7d or 4w", "WHEN"),
+            JSON, DATA_DIR,
+        ),
+    ),
+    Command(
         "models", "list models, show what is known of one, and renew prices",
         "vaala.cli.models:main",
         (Argument("ACTION", "what to do, see below", choices=("list", "show", "refresh")),

@@ -12,9 +12,11 @@ from vaala_protocol.methods.base import Request
 
 _READS: frozenset[type[Request[Any]]] = frozenset({
     runtime.RuntimeStatusParams,
+    runtime.RuntimeUsageParams,
     conversation.ConversationListParams,
     conversation.ConversationSearchParams,
     conversation.ConversationGetParams,
+    conversation.ConversationUsageParams,
     session.SessionItemsParams,
     session.SessionTurnParams,
     command.CommandListParams,

@@ -24,6 +24,7 @@ from vaala.definitions import Definitions
 from vaala.discovery.environment import KEY_ORDER, OVERLAY_VARIABLES
 from vaala.models.base import Model
 from vaala.models.catalogue.catalogue import REFRESHED_FILE, Catalogue
+from vaala.models.catalogue.facts import Known
 from vaala.models.http import Http, open_http
 from vaala.models.set import ModelSet, models_over
 from vaala.package import Package
@@ -214,6 +215,10 @@ class Keeper:
         Its server is asked, for some seconds at most. Raises `NotFound` for no such model.
         """
         return await get_model(self.config, self.model_set, self._environ, keys, name)
+
+    def known(self, name: str, keys: Mapping[str, str]) -> Known:
+        """Return what is known of the model ``provider/model``, without asking anybody."""
+        return self.model_set.known(name, keys)
 
     async def model(self, name: str | None, keys: Mapping[str, str]) -> tuple[Model, str]:
         """Return the model of a name, or the default, and one line that says why that one.

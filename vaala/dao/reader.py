@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 
 from vaala.dao.archive_write import Sink, write_archive
 from vaala.dao.building import BUILDING_STREAM
@@ -14,6 +15,8 @@ from vaala.dao.index_db import ROWS, IndexDb
 from vaala.dao.limits import LIST_PAGE_MAX
 from vaala.dao.metadata import Metadata, origin_hash, read_metadata
 from vaala.dao.row import TITLE_FIELD, first_words, stored_row
+from vaala.dao.used import TurnUsed, turns_used
+from vaala.dao.walk import Stream
 from vaala_protocol.errors import BadRequest, NotFound
 from vaala_protocol.pages import (
     ConversationPage,
@@ -125,6 +128,27 @@ class Reader:
                     found[key] = shown
         return found
 
+    async def used(
+        self, conversation_id: str, since: int | None = None
+    ) -> AsyncGenerator[TurnUsed]:
+        """Yield the turns of all sessions, the root's first and of each the newest first, that
+        run or ended at ``since`` (milliseconds) or later.
+
+        The conversation need not be open; the cost grows with what these turns wrote. Raises
+        `NotFound`.
+        """
+        home, _, _ = await self._find(conversation_id)
+        try:
+            names = await home.log.streams(home.path)
+            ids = [home.session_of(name) for name in names if name not in _NO_SESSIONS]
+            for session_id in sorted(ids, key=lambda id: (id != home.path, id)):
+                stream = Stream(home.log, home.path, home.stream_of(session_id))
+                async with aclosing(turns_used(stream, session_id, since)) as turns:
+                    async for one in turns:
+                        yield one
+        except errors.NotFound as error:  # it was deleted meanwhile, or has just moved to disk
+            raise NotFound(f"conversation {conversation_id} is gone") from error
+
     async def export(self, conversation_id: str, sink: Sink) -> None:
         """Write a conversation as an archive, see `vaala.dao.archive_write`.
 
@@ -221,6 +245,8 @@ class Reader:
             return ""
         return next(filter(None, (first_words(stored.entry) for stored in page.entries)), "")
 
+
+_NO_SESSIONS = frozenset({METADATA_STREAM, BUILDING_STREAM})
 
 FIRST_ENTRIES = 32
 """The first message is among these: header, input, turn, message."""

@@ -8,6 +8,7 @@ from vaala_protocol.methods.base import Done, Notification, Request
 from vaala_protocol.pages import ConversationPage, ConversationRow, ListQuery, SearchPage
 from vaala_protocol.settings import Settings
 from vaala_protocol.state import ConversationInfo, Snapshot
+from vaala_protocol.usage import ConversationSpent
 
 
 class ConversationCreateParams(Value, Request[ConversationInfo], frozen=True, kw_only=True):
@@ -59,6 +60,17 @@ class ConversationGetParams(Value, Request[ConversationRow], frozen=True, kw_onl
     result = ConversationRow
 
     conversation_id: str
+
+
+class ConversationUsageParams(Value, Request[ConversationSpent], frozen=True, kw_only=True):
+    """Return what the turns of a conversation used and cost, by session and turn."""
+
+    method = "conversation/usage"
+    result = ConversationSpent
+
+    conversation_id: str
+    since: int | None = None
+    """Only turns that ended at this time or later, or run."""
 
 
 class Position(Value, frozen=True, kw_only=True):

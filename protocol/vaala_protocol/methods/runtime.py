@@ -10,6 +10,7 @@ from vaala_protocol.items import Approval, Question
 from vaala_protocol.methods.base import Done, Notification, Request
 from vaala_protocol.pages import ConversationRow
 from vaala_protocol.state import CommandInfo, ConversationStatus, Wait
+from vaala_protocol.usage import UsagePage
 
 PROTOCOL_VERSION = "1.0"
 """Major and minor; a server speaks with every client of its major version."""
@@ -220,6 +221,18 @@ class RuntimeUnsubscribeParams(Value, Request[Done], frozen=True, kw_only=True):
 
     method = "runtime/unsubscribe"
     result = Done
+
+
+class RuntimeUsageParams(Value, Request[UsagePage], frozen=True, kw_only=True):
+    """Return what conversations used and cost, a page of them; sums are the client's to make."""
+
+    method = "runtime/usage"
+    result = UsagePage
+
+    since: int | None = None
+    """Only turns that ended at this time or later, or run."""
+    cursor: str | None = None
+    limit: int = 50
 
 
 class ReloadResult(Value, frozen=True, kw_only=True):

@@ -27,7 +27,7 @@ Annotation: TypeAlias = Any
 """A type as it stands at a field, resolved: a class, a union, ``tuple[str, ...]``."""
 
 MODULES = (
-    "content", "calls", "settings", "prices", "items", "state", "events", "pages",
+    "content", "calls", "settings", "prices", "items", "state", "usage", "events", "pages",
     "methods.base", "methods.runtime", "methods.conversation", "methods.session",
     "methods.decisions", "methods.command", "methods.client", "methods.catalog",
     "rpc.refusals",

@@ -200,6 +200,13 @@ export interface CatalogueSource {
   asOf: string;
 }
 
+export interface Cost {
+  /** A decimal number, as in `0.0421`. */
+  usd: string;
+  /** The price of some of the tokens is not known: it was more. */
+  atLeast?: boolean;
+}
+
 /** What every item has. */
 export interface ItemBase {
   id: string;
@@ -645,6 +652,67 @@ export interface Snapshot {
   meta?: Record<string, unknown>;
 }
 
+/** All calls of one model, those that failed included. */
+export interface ModelUsage {
+  model: string;
+  usage: Usage;
+  /** null: no price is known. */
+  cost?: Cost | null;
+}
+
+export interface Spent {
+  usage?: Usage;
+  /** null: no price is known of any model. Where one is missing, `atLeast` says so. */
+  cost?: Cost | null;
+  models?: ModelUsage[];
+}
+
+export interface TurnSpent {
+  id: string;
+  sessionId: string;
+  state: TurnState;
+  startedAt: number;
+  spent: Spent;
+}
+
+/**
+ * How full the context was in the newest call that was answered. It is no sum: every call of a
+ * turn is paid for, and each has the whole context again.
+ */
+export interface ContextFill {
+  model: string;
+  tokens: number;
+  /** null: not known. */
+  window?: number | null;
+}
+
+export interface SessionSpent {
+  id: string;
+  spent: Spent;
+  context?: ContextFill | null;
+}
+
+/**
+ * Turns that had ended before the conversation was made, as in a fork or an import, are left
+ * out: they were paid for where they ran.
+ */
+export interface ConversationSpent {
+  id: string;
+  title?: string;
+  updatedAt?: number;
+  turns?: number;
+  spent?: Spent;
+  sessions?: SessionSpent[];
+  /** The newest turns, newest first. */
+  newest?: TurnSpent[];
+}
+
+/** Conversations in which something was used, newest first, without their sessions and turns. */
+export interface UsagePage {
+  conversations: ConversationSpent[];
+  cursor?: string | null;
+}
+
 /** Its title, status, place or tags are others now; it comes whole. */
 export interface ConversationChanged {
   type: "conversation/changed";
@@ -1023,6 +1091,15 @@ export type RuntimeSubscribeParams = Record<string, never>;
 /** Stop watching all conversations. */
 export type RuntimeUnsubscribeParams = Record<string, never>;
 
+/** Return what conversations used and cost, a page of them; sums are the client's to make. */
+export interface RuntimeUsageParams {
+  /** Only turns that ended at this time or later, or run. */
+  since?: number | null;
+  cursor?: string | null;
+  /** Default: 50 */
+  limit?: number;
+}
+
 export interface ReloadResult {
   /** Counts the configurations that were loaded; the same as before when nothing was. */
   generation: number;
@@ -1094,6 +1171,13 @@ export interface ConversationSearchParams {
  */
 export interface ConversationGetParams {
   conversationId: string;
+}
+
+/** Return what the turns of a conversation used and cost, by session and turn. */
+export interface ConversationUsageParams {
+  conversationId: string;
+  /** Only turns that ended at this time or later, or run. */
+  since?: number | null;
 }
 
 /** Up to where a client knows a conversation. */
@@ -1682,6 +1766,8 @@ export interface Methods {
   "runtime/subscribe": { params: RuntimeSubscribeParams; result: RuntimeSnapshot };
   /** Stop watching all conversations. */
   "runtime/unsubscribe": { params: RuntimeUnsubscribeParams; result: Done };
+  /** Return what conversations used and cost, a page of them; sums are the client's to make. */
+  "runtime/usage": { params: RuntimeUsageParams; result: UsagePage };
   /** Load the configuration again. One with problems changes nothing. */
   "runtime/reload": { params: ReloadParams; result: ReloadResult };
   /** End the server: running turns are interrupted, everything is written down. */
@@ -1698,6 +1784,8 @@ export interface Methods {
    * One that nobody has said anything in is in no list; it is found when it is open.
    */
   "conversation/get": { params: ConversationGetParams; result: ConversationRow };
+  /** Return what the turns of a conversation used and cost, by session and turn. */
+  "conversation/usage": { params: ConversationUsageParams; result: ConversationSpent };
   /** Watch a conversation: a snapshot, then every event. Once more: begins anew. */
   "conversation/subscribe": { params: ConversationSubscribeParams; result: ConversationSubscribeResult };
   /** Stop watching a conversation. */

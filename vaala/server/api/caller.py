@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from msgspec import Struct
 
 from vaala.discovery.environment import KEY_ORDER, KEY_VARIABLES
+from vaala.models.catalogue.facts import Known
 from vaala.models.secret import Secret
 from vaala.server.api.api import Api
 from vaala.server.api.offers import Offers
@@ -43,6 +44,10 @@ class Caller:
     def keys(self) -> Mapping[str, str]:
         """Variables of providers that this client has told."""
         return {} if self.environment is None else self.environment.keys
+
+    def known(self, model: str) -> Known:
+        """Return what is known of a model, with the keys that this client has."""
+        return self.api.config.known(model, self.keys)
 
     def runs_in(self, given: ClientEnvironment) -> None:
         """Take an environment in place of what the client told before.

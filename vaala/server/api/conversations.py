@@ -16,11 +16,13 @@ from vaala.server.api.method import (
     view,
     watch_lane,
 )
+from vaala.usage import conversation_usage
 from vaala_protocol.errors import BadRequest
 from vaala_protocol.methods import conversation as wire
 from vaala_protocol.methods.base import Done
 from vaala_protocol.pages import ConversationPage, ConversationRow, SearchPage
 from vaala_protocol.state import ConversationInfo
+from vaala_protocol.usage import ConversationSpent
 
 
 def _talk(caller: Caller, conversation_id: str) -> ConversationHandle:
@@ -51,6 +53,11 @@ async def get(api: Api, params: wire.ConversationGetParams) -> ConversationRow:
     # One that nobody has said anything in is in no list.
     talk = ConversationHandle(api.runtime, params.conversation_id)
     return ConversationRow(info=await talk.info())
+
+
+async def usage(caller: Caller, params: wire.ConversationUsageParams) -> ConversationSpent:
+    store = caller.api.runtime.store
+    return await conversation_usage(store, params.conversation_id, caller.known, params.since)
 
 
 async def subscribe(caller: Caller, params: wire.ConversationSubscribeParams) -> Opened:
@@ -121,6 +128,7 @@ METHODS: tuple[Method, ...] = (
     view(wire.ConversationListParams, list_),
     view(wire.ConversationSearchParams, search),
     view(wire.ConversationGetParams, get),
+    Method(wire.ConversationUsageParams, usage, no_lane, bulky=True),
     Method(wire.ConversationSubscribeParams, subscribe, watch_lane, bulky=True),
     method(wire.ConversationUnsubscribeParams, unsubscribe, watch_lane),
     method(wire.ConversationRenameParams, rename, conversation_lane),

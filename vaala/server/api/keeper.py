@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from vaala.models.base import Model
+from vaala.models.catalogue.facts import Known
 from vaala_protocol.methods.catalog import ConfigListResult, ModelInfo, ModelListResult
 from vaala_protocol.methods.runtime import ConfigProblem, ReloadResult, WantedVariables
 
@@ -64,6 +65,10 @@ class ConfigKeeper(Protocol):
 
         Its server is asked, for some seconds at most. Raises `NotFound` for no such model.
         """
+        ...
+
+    def known(self, name: str, keys: Mapping[str, str]) -> Known:
+        """Return what is known of the model ``provider/model``, without asking anybody."""
         ...
 
     async def model(self, name: str | None, keys: Mapping[str, str]) -> tuple[Model, str]:

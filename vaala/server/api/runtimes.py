@@ -8,9 +8,11 @@ from vaala.server.api.caller import Caller, Opened
 from vaala.server.api.memory import resident_bytes
 from vaala.server.api.method import Method, config_lane, method, no_lane, view, watch_lane
 from vaala.server.api.versions import judge, mismatch
+from vaala.usage import usage_page
 from vaala_protocol.errors import BadRequest, Busy, Incompatible, Outdated, Stopping
 from vaala_protocol.methods import runtime as wire
 from vaala_protocol.methods.base import Done
+from vaala_protocol.usage import UsagePage
 
 
 async def initialize(caller: Caller, params: wire.InitializeParams) -> wire.InitializeResult:
@@ -85,6 +87,12 @@ async def unsubscribe(caller: Caller, params: wire.RuntimeUnsubscribeParams) -> 
     return Done()
 
 
+async def usage(caller: Caller, params: wire.RuntimeUsageParams) -> UsagePage:
+    limit = min(params.limit, limits.USAGE_ROWS_MAX)
+    store = caller.api.runtime.store
+    return await usage_page(store, caller.known, params.since, params.cursor, limit)
+
+
 async def reload(caller: Caller, params: wire.ReloadParams) -> wire.ReloadResult:
     return await caller.api.config.reload()
 
@@ -102,6 +110,7 @@ METHODS: tuple[Method, ...] = (
     view(wire.RuntimeStatusParams, status),
     Method(wire.RuntimeSubscribeParams, subscribe, watch_lane, bulky=True),
     method(wire.RuntimeUnsubscribeParams, unsubscribe, watch_lane),
+    Method(wire.RuntimeUsageParams, usage, no_lane, bulky=True),
     method(wire.ReloadParams, reload, config_lane),
     method(wire.ShutdownParams, shutdown, no_lane),
 )

@@ -12,6 +12,7 @@ import trio.testing
 import vaala
 from tests.vaala.runtime.fake_executor import FakeExecutor
 from vaala.models.base import Model, Models
+from vaala.models.catalogue.facts import Known
 from vaala.models.scripted.demo import DEMO
 from vaala.models.scripted.model import ScriptedModel
 from vaala.models.secret import Secret
@@ -71,6 +72,7 @@ class FakeKeeper:
         self.generation = 1
         self.problems: tuple[ConfigProblem, ...] = ()
         self.wanted = WantedVariables()
+        self.facts: dict[str, Known] = {}
         self.values: dict[tuple[str, tuple[str | int, ...]], Any] = {}
 
     async def reload(self) -> ReloadResult:
@@ -107,6 +109,9 @@ class FakeKeeper:
         if name not in found:
             raise NotFound(f"no model {name!r}")
         return found[name]
+
+    def known(self, name: str, keys: Mapping[str, str]) -> Known:
+        return self.facts.get(name, Known())
 
     async def model(self, name: str | None, keys: Mapping[str, str]) -> tuple[Model, str]:
         await self.before()

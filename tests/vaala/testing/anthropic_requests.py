@@ -90,6 +90,7 @@ def in_a_tool_loop() -> Request:
     """A good request whose answer goes on after a result, with thinking."""
     request = good_request()
     request["messages"] = request["messages"][:3]
+    del request["messages"][2]["content"][-1]
     request["thinking"] = {"type": "enabled", "budget_tokens": 2048}
     request["temperature"] = 1
     return request

@@ -65,6 +65,10 @@ def test_a_good_request_passes_as_a_mapping_and_as_bytes(name: str) -> None:
 def test_thinking_in_a_tool_loop_and_a_paused_answer_pass() -> None:
     for request in (anthropic_requests.in_a_tool_loop(), anthropic_requests.paused()):
         assert check_anthropic_request(request) == []
+    request = anthropic_requests.in_a_tool_loop()
+    del request["thinking"]
+    assert rules_of(check_anthropic_request(request)) == {"thinking.off"}
+    assert check_anthropic_request(request, thinks_unasked=True) == []
 
 
 # A4-1, B5-4, B7-1, B7-2, B7-3

@@ -31,6 +31,7 @@ def check_anthropic_request(
     *,
     alternation: bool = False,
     tools_demanded: bool = False,
+    thinks_unasked: bool = False,
     extra_keys: Collection[str] = (),
     max_body_bytes: int = CLAUDE_MAX_BODY_BYTES,
 ) -> list[Violation]:
@@ -39,6 +40,7 @@ def check_anthropic_request(
     Pass the bytes as sent where you have them: only they show broken UTF-8 and repeated names.
     ``alternation`` demands user and assistant in turn, which the API itself no longer does.
     ``tools_demanded`` refuses tool blocks in a request that offers no tools, as Bedrock does.
+    ``thinks_unasked`` is for models that think unless they are told not to.
     ``extra_keys`` are further top-level names that the server knows; their values are checked as
     text only. ``max_body_bytes`` bounds the body as UTF-8. Never raises for a bad request; takes
     time linear in its size.
@@ -59,5 +61,5 @@ def check_anthropic_request(
         elif check_messages(messages, report):
             objects = [message for value in messages if (message := as_object(value)) is not None]
             check_order(objects, alternation, report)
-            check_thinking_blocks(objects, thinking_type(request), report)
+            check_thinking_blocks(objects, thinking_type(request, thinks_unasked), report)
     return report.violations

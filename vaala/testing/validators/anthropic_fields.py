@@ -69,10 +69,12 @@ def check_fields(request: JsonObject, extra_keys: Collection[str], report: Repor
         _check_thinking(fields, report)
 
 
-def thinking_type(request: JsonObject) -> str:
-    """Return "enabled", "adaptive" or "disabled", which it is when the request does not tell."""
+def thinking_type(request: JsonObject, unasked: bool) -> str:
+    """Return "enabled", "adaptive" or "disabled"; ``unasked``: the model thinks by itself."""
     kind = (as_object(request.get("thinking")) or {}).get("type")
-    return kind if isinstance(kind, str) and kind in _THINKING else "disabled"
+    if isinstance(kind, str) and kind in _THINKING:
+        return kind
+    return "adaptive" if unasked else "disabled"
 
 
 def _check_thinking(fields: JsonObject, report: Report) -> None:
@@ -87,6 +89,7 @@ def _check_thinking(fields: JsonObject, report: Report) -> None:
         report.add(rules.THINKING, "$.thinking.display", "is neither summarized nor omitted")
     if kind == "enabled":
         _check_budget(thinking["budget_tokens"], fields.get("max_tokens"), report)
+        _check_choice(fields.get("tool_choice"), report)
     if kind != "disabled":
         _check_beside_thinking(fields, report)
 
@@ -108,7 +111,10 @@ def _check_beside_thinking(fields: JsonObject, report: Report) -> None:
     if "top_p" in fields and not _THINKING_TOP_P.fits(fields["top_p"]):
         message = f"must be {_THINKING_TOP_P} when thinking is enabled"
         report.add(rules.THINKING_SAMPLING, "$.top_p", message)
-    choice = as_object(fields.get("tool_choice")) or {}
+
+
+def _check_choice(value: object, report: Report) -> None:
+    choice = as_object(value) or {}
     if is_one_of(choice.get("type"), _FORCING):
         message = "thinking may not be enabled when tool_choice forces tool use"
         report.add(rules.THINKING_CHOICE, "$.tool_choice", message)

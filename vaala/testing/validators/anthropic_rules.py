@@ -27,7 +27,7 @@ THINKING_CHOICE = Rule("thinking.tool_choice", f"{_GITHUB}/can1357/oh-my-pi/issu
 THINKING_BLOCK = Rule("thinking.block", f"{_GITHUB}/earendil-works/pi/pull/1523")
 THINKING_LAST = Rule("thinking.last", f"{_GITHUB}/tailcallhq/forgecode/issues/2107")
 THINKING_FIRST = Rule("thinking.first", f"{_GITHUB}/n8n-io/n8n/issues/22550")
-THINKING_OFF = Rule("thinking.off", f"{_GITHUB}/tailcallhq/forgecode/issues/1853")
+THINKING_OFF = Rule("thinking.off", f"{_GITHUB}/BerriAI/litellm/pull/18929")
 
 MESSAGES = Rule("messages.shape", f"{_API} (messages)")
 MESSAGE_KEYS = Rule("message.keys", f"{_API} (messages)")

@@ -21,7 +21,7 @@ def check_thinking_blocks(messages: list[JsonObject], kind: str, report: Report)
             path = child("$", "messages", index, "content", len(kinds) - 1)
             text = f"the final block in an assistant message cannot be {kinds[-1]}"
             report.add(rules.THINKING_LAST, path, text)
-    if "tool_result" not in _kinds(messages[-1]):
+    if _is_prompt(messages[-1]):
         return
     start = max((i for i, message in enumerate(messages) if _is_prompt(message)), default=-1) + 1
     _check_open_answer(messages, start, kind, report)
@@ -42,7 +42,10 @@ def _check_open_answer(messages: list[JsonObject], start: int, kind: str, report
 
 
 def _is_prompt(message: JsonObject) -> bool:
-    return message["role"] == "user" and "tool_result" not in _kinds(message)
+    """Results alone go on with an answer; a text beside them is a new prompt."""
+    kinds = _kinds(message)
+    only_results = kinds != [] and all(kind == "tool_result" for kind in kinds)
+    return message["role"] == "user" and not only_results
 
 
 def _kinds(message: JsonObject) -> list[object]:

@@ -41,7 +41,24 @@ def checked_settings(settings: Settings) -> Settings:
 def checked_location(directory: str, executor: str) -> Location:
     """Return a place to work in; on this machine it is as it is from now on, whatever the
     process's directory."""
+    if "\0" in directory:
+        raise BadRequest("the directory has a NUL in it", field="directory")
     if executor == "local":
         directory = os.path.abspath(os.path.expanduser(directory))
     location = Location(executor=executor, directory=directory)
-    return storable(location, "the directory", limits.LOCATION_BYTES_MAX)
+    storable(location, "the directory", limits.LOCATION_BYTES_MAX)
+    if executor == "local":
+        _check_path(directory)
+    return location
+
+
+def _check_path(path: str) -> None:
+    """Refuse a path that no system call takes."""
+    data = os.fsencode(path)
+    longest = max(map(len, data.split(b"/")))
+    if len(data) > limits.PATH_BYTES_MAX or longest > limits.NAME_BYTES_MAX:
+        raise BadRequest(
+            f"the directory {path[:80]!r}… is no path: one has up to {limits.PATH_BYTES_MAX:,} "
+            f"bytes, and {limits.NAME_BYTES_MAX} between two slashes",
+            field="directory",
+        )

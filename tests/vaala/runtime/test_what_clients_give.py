@@ -32,6 +32,9 @@ Given = Callable[[ConversationHandle], Awaitable[object]]
         lambda talk: talk.update(tags=["tag"] * 5_000),
         lambda talk: talk.update(directory=f"/tmp/{LONE}"),
         lambda talk: talk.update(directory=HUGE),
+        lambda talk: talk.update(directory="/tmp/a\0b"),
+        lambda talk: talk.update(directory="/tmp/" + "a" * 256),
+        lambda talk: talk.update(directory="/tmp" + "/a" * 2_100),
         lambda talk: talk.send("x", client_id=LONE),
         lambda talk: talk.send("x", client_id=HUGE),
         lambda talk: talk.send("x", settings=Settings(options={"bad": object()})),
@@ -55,6 +58,10 @@ async def test_a_conversation_of_what_cannot_be_stored_is_refused() -> None:
     async with open_runtime() as runtime:
         with pytest.raises(BadRequest, match="directory"):
             await runtime.create_conversation(directory=f"/tmp/{LONE}")
+        with pytest.raises(BadRequest, match="directory has a NUL"):
+            await runtime.create_conversation(directory="/tmp/a\0b")
+        with pytest.raises(BadRequest, match="255 between two slashes"):
+            await runtime.create_conversation(directory="/tmp/" + "ä" * 128)
         with pytest.raises(BadRequest, match="title"):
             await runtime.create_conversation(title=HUGE)
         with pytest.raises(BadRequest, match="settings"):

@@ -110,7 +110,7 @@ class Asking:
         work = ModelWork(model.provider, model.name, self._turn.step_number, attempt)
         with self._turn.definitions.observer.model_call(work) as seen:
             try:
-                await stream_answer(model, self._request(), builder, self._session.waits)
+                await stream_answer(model, self._request(size), builder, self._session.waits)
                 self._estimates.reported(model, size, builder.usage)
                 seen.ended("completed")
             except ModelFailure as failure:
@@ -122,7 +122,8 @@ class Asking:
                     seen.used(model.name, used)
                     self._turn.use(model.name, used)
 
-    def _request(self) -> ModelRequest:
+    def _request(self, size: int) -> ModelRequest:
+        window = self._estimates.window(self._model)
         history, messages = self._history.request(self._turn.items.values())
         settings = self._turn.info.settings
         return ModelRequest(
@@ -132,7 +133,13 @@ class Asking:
             messages=messages,
             effort=settings.effort,
             options=dict(settings.options),
+            room_tokens=None if window is None else self._room(window, size),
         )
+
+    def _room(self, window: int, size: int) -> int:
+        """Return what is left for the answer; never so little that none could come."""
+        left = window - self._estimates.tokens(self._model, size)
+        return max(limits.ANSWER_TOKENS_MIN, left)
 
     def _instructions(self) -> str:
         today = datetime.now(UTC).astimezone().date()

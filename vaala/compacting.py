@@ -69,7 +69,7 @@ class Compacting:
         """
         steps = await self._steps()
         before = room.fixed + self._size(self._history.context) + _sum(steps)
-        upto = upto_whole(steps, int(room.aim * limits.WHOLE_SHARE))
+        upto = upto_whole(steps, self._turn.id, int(room.aim * limits.WHOLE_SHARE))
         saved = saved_by(steps, upto)
         if saved and before - saved <= room.aim and await self._shorten(steps, upto, before):
             await self._fold()

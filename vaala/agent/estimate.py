@@ -27,8 +27,8 @@ _STATED = (
     r"(\d[\d,]*) maximum context length",
     r"tokens allowed \((\d[\d,]*)\)",
     r"n_ctx[^0-9]{0,20}(\d[\d,]*)",
-    r"(?:length|size|limit|window|maximum)[^0-9]{0,3} (?:is|of|=|:)? ?(\d[\d,]*)",
     r"(?:>|<=) ?(\d[\d,]*)",
+    r"(?:length|size|limit|window|maximum)[^0-9]{0,3} (?:is|of|=|:)? ?(\d[\d,]*)",
 )
 """How servers tell the size of the window: OpenAI, vLLM and OpenRouter ("maximum context length is
 N"), Gemini ("tokens allowed (N)"), llama.cpp ("n_ctx"), Anthropic ("M tokens > N maximum")."""

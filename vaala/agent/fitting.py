@@ -47,12 +47,16 @@ class SizedStep(Struct, frozen=True):
         return max(item.at for item in self.items)
 
 
-def upto_whole(steps: Sequence[SizedStep], whole_bytes: int) -> int:
-    """Return up to which place results are shortened, so that about ``whole_bytes`` stay whole."""
+def upto_whole(steps: Sequence[SizedStep], running: str | None, whole_bytes: int) -> int:
+    """Return up to which place results are shortened, so that about ``whole_bytes`` stay whole.
+
+    Those of the last step of the turn that is ``running`` do in any case: the model waits for them.
+    """
     whole = 0
-    for step in reversed(steps):
+    for number, step in reversed(list(enumerate(steps))):
         whole += step.size
-        if whole > whole_bytes:
+        awaited = number == len(steps) - 1 and step.turn_id == running
+        if whole > whole_bytes and not awaited:
             return step.last_at
     return 0
 

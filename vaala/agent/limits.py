@@ -21,6 +21,8 @@ WORTH_SHARE = 0.1
 """What making a history shorter must save of the window, and how far it must grow before the next
 time."""
 
+ANSWER_TOKENS_MIN = 256
+"""What an answer may have in any case: the estimate of what is left may be wrong."""
 OVERFLOWS_MAX = 2
 """How often one call is made again with a shorter history after it was refused for its length."""
 SUMMARY_FAILURES_MAX = 3

@@ -64,6 +64,8 @@ def _event(item: Item) -> str:
             return f"  (interrupted by {item.by})"
         case CommandEnd():
             return f"  (ended: {clean_line(item.command, LINE_CHARS_MAX)})"
+        case ContextCut(shortens=upto) if upto:
+            return "  (from here on the agent sees old results of tools shortened)"
         case ContextSummary() | ContextCut():
             return "  (from here on the agent no longer sees what is above, or sees a summary)"
         case Plan():

@@ -99,6 +99,9 @@ class ModelRequest(Struct, frozen=True):
     messages: tuple[Message, ...]
     effort: str | None = None
     output_tokens_max: int | None = None
+    room_tokens: int | None = None
+    """About what the window has left for the answer; a format that must send a limit sends no
+    larger one. None: not known."""
     options: dict[str, Any] = field(default_factory=dict)
     deadlines: Deadlines | None = None
     """None: those of the model."""

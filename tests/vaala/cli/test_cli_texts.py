@@ -109,6 +109,8 @@ ITEMS: list[tuple[Item, str]] = [
     (Notice(level="warning", text="careful", **BASE), "  (warning: careful)"),
     (Interruption(by="user", **BASE), "  (interrupted by user)"),
     (CommandEnd(command_id="c", tool_call_id="t", command="ls", **BASE), "  (ended: ls)"),
+    (ContextCut(covers=0, shortens=1, **BASE),
+     "  (from here on the agent sees old results of tools shortened)"),
     (ContextCut(covers=1, **BASE),
      "  (from here on the agent no longer sees what is above, or sees a summary)"),
     (Plan(steps=(PlanStep(text="look", state="completed"),), **BASE), "  [completed] look"),

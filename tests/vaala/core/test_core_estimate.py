@@ -75,6 +75,7 @@ def test_a_refusal_below_the_window_puts_the_guess_right() -> None:
     [
         ("This model's maximum context length is 32,768 tokens, but you sent 40000", 32_768),
         ("prompt is too long: 213330 tokens > 200000 maximum", 200_000),
+        ("input length and `max_tokens` exceed context limit: 188240 + 21333 > 200000", 200_000),
         ("The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).",
          1_048_576),
         ("This model's maximum prompt length is 131072 but the request contains 537812 tokens.",

@@ -64,9 +64,11 @@ def test_old_results_count_as_shortened() -> None:
 
 
 def test_the_newest_stay_whole() -> None:
-    assert upto_whole(steps("aaaa"), 250) == 19
-    assert upto_whole(steps("aaaa"), 400) == 0
-    assert upto_whole(steps("aaaa"), 0) == 39
+    assert upto_whole(steps("aaaa"), "a", 250) == 19
+    assert upto_whole(steps("aaaa"), "a", 400) == 0
+    assert upto_whole(steps("aaaa"), "a", 0) == 29
+    assert upto_whole(steps("aaaa"), "z", 0) == 39
+    assert upto_whole(steps("a"), "a", 0) == 0
 
 
 def test_what_counts_is_kept_by_its_place() -> None:  # C2-1, C2-3, C2-4, C2-5

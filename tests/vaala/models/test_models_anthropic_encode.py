@@ -318,6 +318,13 @@ def test_output_tokens() -> None:
     assert body(replace(asked, options={"max_tokens": 5}))["max_tokens"] == 5
 
 
+def test_an_answer_is_not_given_more_than_the_window_has_left() -> None:  # B9-2
+    asked = request(said("x"), room_tokens=3_386)
+    assert body(asked)["max_tokens"] == 3_386
+    assert body(replace(asked, options={"max_tokens": 9_000}))["max_tokens"] == 3_386
+    assert body(replace(asked, output_tokens_max=77))["max_tokens"] == 77
+
+
 def test_options() -> None:
     schema = {"format": {"type": "json_schema", "schema": {}}}
     found = body(request(said("x"), effort="low", options={"output_config": schema, "top_k": 3}))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 
+import trio
+
 from vaala.models.base import (
     Finish,
     ModelEvent,
@@ -23,6 +25,8 @@ Summarise = Callable[[ModelRequest], Sequence[ModelEvent]]
 class SmallWindow(FunctionModel):
     """Counts a token for each ``bytes_per_token`` of a request; ``told``: its window is known.
 
+    ``hangs``: a summary never comes.
+
     Each request is checked as a strict server would, and by ``check``, with its whole text.
     """
 
@@ -34,6 +38,7 @@ class SmallWindow(FunctionModel):
         told: bool = True,
         bytes_per_token: float = 3.5,
         summarise: Summarise | None = None,
+        hangs: bool = False,
         name: str = "small",
     ) -> None:
         super().__init__(respond, name=name)
@@ -41,7 +46,7 @@ class SmallWindow(FunctionModel):
         self._told = told
         self._bytes_per_token = bytes_per_token
         self._summarise = summarise or good_summary
-        self.states_window = True
+        self._hangs = hangs
         self.bodies: list[str] = []
         """The requests that were answered, without those for summaries."""
         self.sizes: list[int] = []
@@ -59,8 +64,8 @@ class SmallWindow(FunctionModel):
         tokens = int(len(body) / self._bytes_per_token)
         if tokens > self.window:
             self.refusals += 1
-            size = f" is {self.window} tokens, and {tokens} were sent" if self.states_window else ""
-            raise ModelFailure("context_overflow", f"the maximum context length{size}", status=400)
+            told = f"the maximum context length is {self.window} tokens, and {tokens} were sent"
+            raise ModelFailure("context_overflow", told, status=400)
         self.tokens += tokens
         async with super().stream(request) as events:
             yield self._counted(events, request, body, tokens)
@@ -70,6 +75,8 @@ class SmallWindow(FunctionModel):
     ) -> AsyncIterator[ModelEvent]:
         if is_summary(request):
             self.summaries += 1
+            if self._hangs:
+                await trio.sleep_forever()
             for event in self._summarise(request):
                 yield event
             yield UsageReport(Usage(input=tokens, output=50))

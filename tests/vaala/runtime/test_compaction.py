@@ -10,11 +10,11 @@ import pytest
 import trio
 import trio.testing
 
-from tests.vaala.runtime.driving import snapshot
+from tests.vaala.runtime.driving import calls, snapshot
 from tests.vaala.runtime.small_window import (
     SmallWindow,
     failing_summary,
-    is_summary,
+    text_of_request,
 )
 from tests.vaala.runtime.worlds import World, kinds, settle
 from vaala.agent.definition import AgentDefinition
@@ -24,6 +24,7 @@ from vaala.models.base import (
     ModelRequest,
 )
 from vaala.testing.function_model import answer
+from vaala_protocol.content import text_of
 from vaala_protocol.items import ContextCut, ContextSummary
 from vaala_protocol.settings import Settings
 
@@ -167,6 +168,77 @@ async def test_a_report_of_ten_times_as_many_does_not_compact_each_time(
         assert 1 <= len(await cuts(talk)) <= 15
 
 
+async def test_without_summaries_the_oldest_turns_are_left_out(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    model = SmallWindow(talking, 4_000)
+    async with world_of(model, Compaction(auto=False, at=0.5, aim=0.3)).talk() as (_, talk):
+        for number in range(12):
+            assert (await talk.run(LAST.format(number))).turn.state == "completed"
+        assert model.summaries == 0
+        assert max(model.sizes) <= 2_500
+        assert {one.reason for one in await kinds(talk, ContextCut)} == {"summaries are off"}
+
+
+async def test_the_results_that_are_to_be_answered_shrink_last(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    """Ten results of 8 KB at once, with a window of 6,000 tokens."""
+
+    async def respond(request: ModelRequest) -> AsyncGenerator[ModelEvent]:
+        looked = "part 9" in text_of_request(request)
+        calls = [] if looked else [("look", {"number": number}) for number in range(10)]
+        for event in answer("done" if looked else "", *calls):
+            yield event
+
+    model = SmallWindow(respond, 6_000)
+    async with world_of(model).talk() as (runtime, talk):
+        result = await talk.run(TASK)
+        assert (result.turn.state, result.text) == ("completed", "done"), result.turn.message
+        (cut,) = await kinds(talk, ContextCut)
+        assert 256 <= cut.result_bytes < 1_024
+        assert [model.bodies[-1].count(f"part {number}: star") for number in range(10)] == [1] * 10
+        assert model.bodies[-1].count("(shortened; read_file blob:") == 10
+        session = await (await runtime.conversation(talk.id)).root()
+        for call in await calls(talk):
+            whole = await session.files.load(call.id, 0, 10_000)
+            assert whole.decode() == text_of(call.result)
+
+
+async def test_a_message_waits_for_a_compaction_that_was_asked_for(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    """H5-5, C1-3: also when that fails, and then nothing has changed."""
+    model = SmallWindow(talking, 8_000, summarise=failing_summary)
+    async with world_of(model).talk() as (_, talk):
+        await talk.run(TASK)
+        turn = await talk.compact()
+        result = await talk.run("more")
+        assert result.turn.state == "completed"
+        failed = (await talk.turn(turn.id)).turn
+        assert (failed.state, failed.message) == ("failed", "Not compacted: no summaries today")
+        assert failed.ended_at is not None
+        assert failed.ended_at <= result.turn.started_at
+        assert await cuts(talk) == []
+        assert model.bodies[-1].count(LINE * 40) == 1
+
+
+async def test_a_compaction_that_was_asked_for_is_interrupted(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    """C1-5."""
+    model = SmallWindow(talking, 8_000, hangs=True)
+    async with world_of(model).talk() as (_, talk):
+        await talk.run(TASK)
+        turn = await talk.compact()
+        await settle()
+        assert await talk.interrupt(turn.id)
+        await settle()
+        assert (await talk.turn(turn.id)).turn.state == "interrupted"
+        assert await cuts(talk) == []
+        assert (await talk.run("more")).turn.state == "completed"
+
+
 async def test_a_much_smaller_window_is_reached_in_one_go(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
@@ -190,19 +262,9 @@ async def test_a_summary_that_hangs_is_interrupted_and_changes_nothing(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
     """C1-5, H4-1, B3-4, H5-5."""
-    began = trio.Event()
-
-    class Hanging(SmallWindow):
-        async def _counted(self, events, request, body, tokens):  # type: ignore[no-untyped-def]
-            if is_summary(request):
-                began.set()
-                await trio.sleep_forever()
-            async for event in super()._counted(events, request, body, tokens):
-                yield event
-
-    model = Hanging(talking, 4_000)
+    model = SmallWindow(talking, 4_000, hangs=True)
     async with world_of(model).talk() as (_, talk), trio.open_nursery() as nursery:
-        while not began.is_set():
+        while not model.summaries:
             await talk.send("more")
             await settle()
         (session,) = (await snapshot(talk)).sessions

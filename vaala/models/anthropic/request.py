@@ -72,6 +72,9 @@ def _fields(
     tokens_max = request.output_tokens_max or output_tokens(target.model, target.window_tokens)
     given = request.options.get("max_tokens")
     tokens_max = given if isinstance(given, int) else tokens_max
+    if request.room_tokens is not None:
+        # Older models refuse a request whose answer might not fit, however short it turns out.
+        tokens_max = max(1, min(tokens_max, request.room_tokens))
     thinking = thinking_of(
         target.model, request.effort, tokens_max, drop_mismatched=target.drop_mismatched
     )

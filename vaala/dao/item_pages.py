@@ -20,7 +20,6 @@ T = TypeVar("T")
 
 async def page_before(stream: Stream, session_id: str, before: int | None, limit: int) -> ItemPage:
     """Return the last items with a lower place than ``before`` (None: the newest)."""
-    limit = max(1, min(limit, PAGE_ITEMS_MAX))
     walk = await _walk_back(stream, before)
     blocks = Blocks(walk, session_id)
     found: list[Item] = []
@@ -41,7 +40,6 @@ async def page_after(
     stream: Stream, session_id: str, after: int, before: int | None, limit: int
 ) -> ItemPage:
     """Return the first items with a higher place than ``after`` (and a lower than ``before``)."""
-    limit = max(1, min(limit, PAGE_ITEMS_MAX))
     walk = await _walk_from(stream, after + 1)
     blocks = Blocks(walk, session_id)
     found: list[Item] = []

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from vaala_protocol.errors import BadRequest
 from vaala_protocol.state import StepInfo, TurnInfo
+
+
+def checked_limit(limit: int, most: int) -> int:
+    """Return how many are wanted of one page; raises `BadRequest` for none or too many."""
+    if not 1 <= limit <= most:
+        raise BadRequest(f"limit must be 1 to {most:,}, not {limit}", field="limit")
+    return limit
 
 
 class TurnPage(Struct, frozen=True):

@@ -14,6 +14,7 @@ from vaala.dao.home import Home, Shared
 from vaala.dao.index_db import ROWS, IndexDb
 from vaala.dao.limits import LIST_PAGE_MAX
 from vaala.dao.metadata import Metadata, origin_hash, read_metadata
+from vaala.dao.pages import checked_limit
 from vaala.dao.row import TITLE_FIELD, first_words, stored_row
 from vaala.dao.used import TurnUsed, turns_used
 from vaala.dao.walk import Stream
@@ -76,12 +77,14 @@ class Reader:
     ) -> ConversationPage:
         """Return a page of conversations from the index.
 
-        Raises `BadRequest` for a cursor that does not fit, `StorageError` without an index.
+        Raises `BadRequest` for a cursor that does not fit or no limit from 1 to `LIST_PAGE_MAX`,
+        `StorageError` without an index.
         """
+        checked_limit(limit, LIST_PAGE_MAX)
         await self._caught_up()
         try:
             page = await self._db.records.list(
-                ROWS, _records_query(query), cursor=cursor, limit=_bounded(limit)
+                ROWS, _records_query(query), cursor=cursor, limit=limit
             )
         except ValueError as error:
             raise BadRequest(f"this cursor is not one of this list: {error}") from error
@@ -91,11 +94,13 @@ class Reader:
     async def search(self, text: str, cursor: str | None = None, limit: int = 20) -> SearchPage:
         """Return the titles and messages that hold every word of ``text``, best first.
 
-        Raises `BadRequest` for a cursor that does not fit, `StorageError` without an index.
+        Raises `BadRequest` for a cursor that does not fit or no limit from 1 to `LIST_PAGE_MAX`,
+        `StorageError` without an index.
         """
+        checked_limit(limit, LIST_PAGE_MAX)
         await self._caught_up()
         try:
-            page = await self._db.search.query(text, cursor=cursor, limit=_bounded(limit))
+            page = await self._db.search.query(text, cursor=cursor, limit=limit)
         except ValueError as error:
             raise BadRequest(f"this cursor is not one of this search: {error}") from error
         groups = list(dict.fromkeys(hit.group for hit in page.hits))
@@ -250,10 +255,6 @@ _NO_SESSIONS = frozenset({METADATA_STREAM, BUILDING_STREAM})
 
 FIRST_ENTRIES = 32
 """The first message is among these: header, input, turn, message."""
-
-
-def _bounded(limit: int) -> int:
-    return max(1, min(limit, LIST_PAGE_MAX))
 
 
 def _records_query(query: ListQuery) -> Query:

@@ -30,8 +30,9 @@ from vaala.dao.limits import (
     CHECKPOINT_AFTER_BYTES_MIN,
     CHECKPOINT_AFTER_SIZES,
     OPENING_KEPT_ENTRIES,
+    PAGE_ITEMS_MAX,
 )
-from vaala.dao.pages import StepPage, TurnPage
+from vaala.dao.pages import StepPage, TurnPage, checked_limit
 from vaala.dao.state import SessionState
 from vaala.dao.walk import Stream, Walk
 from vaala_protocol.base import Malformed, encode
@@ -157,8 +158,10 @@ class SessionLog:
 
         With ``after`` the first ones with a higher place, up to ``before`` if that is given too;
         without it the last ones before ``before``, or of all. The cost is that of the page and a
-        search by bisection, whatever the stream's length.
+        search by bisection, whatever the stream's length. Raises `BadRequest` for no limit from 1
+        to `limits.PAGE_ITEMS_MAX`.
         """
+        checked_limit(limit, PAGE_ITEMS_MAX)
         staged = self._home.staged
         try:
             return await self._items(before, after, limit)

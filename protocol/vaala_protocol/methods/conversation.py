@@ -37,6 +37,7 @@ class ConversationListParams(Value, Request[ConversationPage], frozen=True, kw_o
     query: ListQuery = ListQuery()
     cursor: str | None = None
     limit: int = 50
+    """1 to 1,000; a page may have fewer, and then tells that there are more."""
 
 
 class ConversationSearchParams(Value, Request[SearchPage], frozen=True, kw_only=True):
@@ -48,6 +49,7 @@ class ConversationSearchParams(Value, Request[SearchPage], frozen=True, kw_only=
     text: str
     cursor: str | None = None
     limit: int = 20
+    """1 to 1,000; a page may have fewer, and then tells that there are more."""
 
 
 class ConversationGetParams(Value, Request[ConversationRow], frozen=True, kw_only=True):

@@ -233,6 +233,7 @@ class RuntimeUsageParams(Value, Request[UsagePage], frozen=True, kw_only=True):
     """Only turns that ended at this time or later, or run."""
     cursor: str | None = None
     limit: int = 50
+    """1 to 1,000; a page may have fewer, and then tells that there are more."""
 
 
 class ReloadResult(Value, frozen=True, kw_only=True):

@@ -75,6 +75,7 @@ class SessionItemsParams(SessionParams, Request[ItemPage], frozen=True, kw_only=
     before: int | None = None
     after: int | None = None
     limit: int = 50
+    """1 to 1,000; a page may have fewer, and then tells that there are more."""
 
 
 class SessionTurnParams(SessionParams, Request[TurnResult], frozen=True, kw_only=True):

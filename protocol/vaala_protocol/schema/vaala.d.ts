@@ -411,6 +411,8 @@ export interface Notice extends ItemBase {
   kind: "notice";
   level: "info" | "warning" | "error";
   text: string;
+  /** What it is about, for programs; `request_cut`: a server seems to have cut a request. */
+  code?: string;
 }
 
 /** The turn was ended before it was done. */
@@ -1096,7 +1098,10 @@ export interface RuntimeUsageParams {
   /** Only turns that ended at this time or later, or run. */
   since?: number | null;
   cursor?: string | null;
-  /** Default: 50 */
+  /**
+   * 1 to 1,000; a page may have fewer, and then tells that there are more.
+   * Default: 50
+   */
   limit?: number;
 }
 
@@ -1152,7 +1157,10 @@ export interface ConversationCreateParams {
 export interface ConversationListParams {
   query?: ListQuery;
   cursor?: string | null;
-  /** Default: 50 */
+  /**
+   * 1 to 1,000; a page may have fewer, and then tells that there are more.
+   * Default: 50
+   */
   limit?: number;
 }
 
@@ -1160,7 +1168,10 @@ export interface ConversationListParams {
 export interface ConversationSearchParams {
   text: string;
   cursor?: string | null;
-  /** Default: 20 */
+  /**
+   * 1 to 1,000; a page may have fewer, and then tells that there are more.
+   * Default: 20
+   */
   limit?: number;
 }
 
@@ -1318,7 +1329,10 @@ export interface SessionResumeParams extends SessionParams {
 export interface SessionItemsParams extends SessionParams {
   before?: number | null;
   after?: number | null;
-  /** Default: 50 */
+  /**
+   * 1 to 1,000; a page may have fewer, and then tells that there are more.
+   * Default: 50
+   */
   limit?: number;
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
 from typing import TypeAlias
 
 import pytest
@@ -251,6 +252,21 @@ async def test_settings_and_the_record_can_be_changed(place: Open) -> None:
         assert row.info.title == "A name"
         with pytest.raises(BadRequest):
             await talk.send("")
+
+
+@pytest.mark.parametrize("limit", [0, -3, 1_001])
+async def test_a_page_of_nothing_or_of_everything_is_refused(place: Open, limit: int) -> None:
+    async with place(ScriptedModel(TALK)) as (conversations, catalog):
+        talk = await _talk(conversations)
+        await talk.run("go")
+        for ask in (
+            partial(talk.items, limit=limit),
+            partial(catalog.list, limit=limit),
+            partial(catalog.search, "go", limit=limit),
+        ):
+            with pytest.raises(BadRequest, match=f"limit must be 1 to 1,000, not {limit}") as got:
+                await ask()
+            assert got.value.field == "limit"
 
 
 async def test_the_transcript_comes_in_pages(place: Open) -> None:

@@ -8,6 +8,7 @@ from vaala.handle import ConversationHandle
 from vaala.server import limits
 from vaala.server.api.api import Api
 from vaala.server.api.caller import Caller, Opened
+from vaala.server.api.fitting import page_limit
 from vaala.server.api.method import (
     Method,
     conversation_lane,
@@ -37,12 +38,12 @@ def _absolute(path: str, what: str) -> str:
 
 
 async def list_(api: Api, params: wire.ConversationListParams) -> ConversationPage:
-    limit = min(params.limit, limits.LIST_ROWS_MAX)
+    limit = page_limit(params.limit, limits.LIST_ROWS_MAX)
     return await api.runtime.store.list(params.query, params.cursor, limit)
 
 
 async def search(api: Api, params: wire.ConversationSearchParams) -> SearchPage:
-    limit = min(params.limit, limits.LIST_ROWS_MAX)
+    limit = page_limit(params.limit, limits.LIST_ROWS_MAX)
     return await api.runtime.store.search(params.text, params.cursor, limit)
 
 

@@ -10,6 +10,8 @@ from heapq import heapify, heappop, heapreplace
 
 from msgspec.structs import replace
 
+from vaala.dao.limits import LIST_PAGE_MAX
+from vaala.dao.pages import checked_limit
 from vaala.event_size import item_characters
 from vaala.server import limits
 from vaala_protocol.items import Approval, Item, Question, ToolCall
@@ -17,6 +19,14 @@ from vaala_protocol.pages import ItemPage
 from vaala_protocol.state import Snapshot
 
 _LIVE = frozenset(("waiting", "running", "pending"))
+
+
+def page_limit(limit: int, most: int) -> int:
+    """Return how many rows or items to give to one who asks for ``limit``: ``most`` at most.
+
+    Raises `BadRequest` for what would be refused in process, too.
+    """
+    return min(checked_limit(limit, LIST_PAGE_MAX), most)
 
 
 def fitting_page(page: ItemPage, *, forward: bool) -> ItemPage:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from vaala.server import limits
 from vaala.server.api.api import Api
 from vaala.server.api.caller import Caller, Opened
+from vaala.server.api.fitting import page_limit
 from vaala.server.api.memory import resident_bytes
 from vaala.server.api.method import Method, config_lane, method, no_lane, view, watch_lane
 from vaala.server.api.versions import judge, mismatch
@@ -88,7 +89,7 @@ async def unsubscribe(caller: Caller, params: wire.RuntimeUnsubscribeParams) -> 
 
 
 async def usage(caller: Caller, params: wire.RuntimeUsageParams) -> UsagePage:
-    limit = min(params.limit, limits.USAGE_ROWS_MAX)
+    limit = page_limit(params.limit, limits.USAGE_ROWS_MAX)
     store = caller.api.runtime.store
     return await usage_page(store, caller.known, params.since, params.cursor, limit)
 

@@ -10,7 +10,7 @@ from vaala.handle import ConversationHandle
 from vaala.server import limits
 from vaala.server.api.api import Api
 from vaala.server.api.caller import Caller
-from vaala.server.api.fitting import fitting_page
+from vaala.server.api.fitting import fitting_page, page_limit
 from vaala.server.api.method import Method, Outcome, Urgent, conversation_lane, method, view
 from vaala_protocol.methods import session as wire
 from vaala_protocol.methods.base import Done
@@ -83,7 +83,7 @@ async def items(api: Api, params: wire.SessionItemsParams) -> ItemPage:
     page = await _talk(api, params).items(
         before=params.before,
         after=params.after,
-        limit=max(1, min(params.limit, limits.PAGE_ITEMS_MAX)),
+        limit=page_limit(params.limit, limits.PAGE_ITEMS_MAX),
         session_id=params.session_id,
     )
     return fitting_page(public_page(page), forward=params.after is not None)

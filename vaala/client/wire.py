@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Protocol
 
 import trio
@@ -26,6 +26,7 @@ from vaala.discovery import (
     is_proof,
     new_challenge,
 )
+from vaala_protocol.base import Malformed, decode
 from vaala_protocol.limits import ANSWER_BYTES_MAX
 
 log = logging.getLogger(__name__)
@@ -209,5 +210,16 @@ def _rejection(address: Address, rejected: BaseExceptionGroup[ConnectionRejected
     while isinstance(first, BaseExceptionGroup):
         first = first.exceptions[0]
     assert isinstance(first, ConnectionRejected)
-    said = (first.body or b"")[:200].decode("utf-8", "replace").strip()
+    said = _message(first.body or b"")[:200]
     return f"what listens at {address} refuses us with HTTP status {first.status_code}: {said}"
+
+
+def _message(body: bytes) -> str:
+    """Return what a server of ours says in a refusal; of anything else the whole text."""
+    with suppress(Malformed):
+        match decode(body):
+            case {"error": {"message": str(message)}}:
+                return message
+            case _:
+                pass
+    return body[:200].decode("utf-8", "replace").strip()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from pathlib import Path
 
@@ -98,7 +99,8 @@ async def test_a_token_in_a_url_is_refused_and_not_logged(
     async with open_door() as door:
         refused = await door.ask(target)
         assert refused.status == 400
-        assert b"URL" in refused.body
+        error = json.loads(refused.body)["error"]
+        assert (error["code"], "URL" in error["message"]) == ("bad_request", True)
     assert caplog.records
     assert TOKEN not in caplog.text
     assert "guess" not in caplog.text

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import socket
+from typing import Any
 
 import pytest
 import trio
@@ -100,18 +101,39 @@ async def test_what_is_not_there_is_told_with_what_there_is() -> None:
     async with open_door() as door:
         nothing = await door.ask("/nope", authorization="")
         assert nothing.status == 404
-        assert b"/api/v1/conversations" in nothing.body
+        assert "/api/v1/conversations/..." in json.loads(nothing.body)["error"]["message"]
         missing = await door.ask("/api/v1/models/missing")
         assert missing.status == 404
         assert json.loads(missing.body)["error"]["code"] == "not_found"
         assert (await door.ask("/api/v1/conversations/1/moods")).status == 404
 
 
+@pytest.mark.parametrize(
+    ("target", "more", "status", "code"),
+    [
+        ("/api/v1/models", {"authorization": ""}, 401, "unauthorized"),
+        ("/api/v1/models", {"host": "evil.example"}, 421, "misdirected_request"),
+        ("/api/v1/models", {"origin": "https://evil.example"}, 403, "forbidden"),
+        ("/api/v1/models?token=x", {}, 400, "bad_request"),
+        ("/api/v1/vaala", {}, 426, "upgrade_required"),
+        ("/nope", {}, 404, "not_found"),
+    ],
+)
+async def test_whatever_is_refused_is_json_of_one_shape(
+    target: str, more: dict[str, Any], status: int, code: str
+) -> None:
+    async with open_door() as door:
+        answer = await door.ask(target, **more)
+        error = json.loads(answer.body)["error"]
+        assert (answer.status, error["code"]) == (status, code)
+        assert error["message"]
+
+
 async def test_a_bug_in_a_view_ends_one_answer(caplog: pytest.LogCaptureFixture) -> None:
     async with open_door() as door, await door.connect() as stream:
         answer = await ask_on(stream, door.host, "/api/v1/models/crash")
         assert answer.status == 500
-        trace = answer.body.split()[-1].decode()
+        trace = json.loads(answer.body)["error"]["message"].split()[-1]
         assert trace in caplog.text
         assert "a bug in a view" in caplog.text
         assert b"a bug in a view" not in answer.body

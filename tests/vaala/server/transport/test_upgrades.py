@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from pathlib import Path
@@ -37,7 +38,7 @@ async def status_of(record: ServerRecord, path: str) -> tuple[int, str]:
     async with await trio.open_tcp_stream("127.0.0.1", record.port) as stream:
         given = {"authorization": bearer(record.token)}
         answer = await ask_on(stream, f"127.0.0.1:{record.port}", path, more=given)
-        return answer.status, answer.body.decode()
+        return answer.status, json.loads(answer.body)["error"]["message"]
 
 
 def test_a_package_is_looked_at_when_something_new_is_needed(installed: Path) -> None:
@@ -103,7 +104,7 @@ async def test_the_first_plain_request_is_refused_when_it_would_mix_versions(
     monkeypatch.delitem(sys.modules, "vaala.server.views", raising=False)
     async with served(tmp_path / "data") as server, talk(server.record) as client:
         upgrade(installed)
-        assert await status_of(server.record, "/api/v1/status") == (503, f"{UPGRADED}\n")
+        assert await status_of(server.record, "/api/v1/status") == (503, UPGRADED)
         await client.until(UPGRADED)
         assert (await client.ask("runtime/status"))["notices"] == [UPGRADED]
 

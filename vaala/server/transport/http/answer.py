@@ -6,6 +6,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from vaala.server.transport.refusal import code_of_status, error_body
 from vaala_protocol.base import encode
 from vaala_protocol.errors import Refused
 
@@ -31,6 +32,9 @@ STATUS_OF_CODE: Final = {
 }
 
 
+_JSON: Final = (("Content-Type", "application/json"), ("Cache-Control", "no-store"))
+
+
 class Answer(Struct, frozen=True):
     status: int
     headers: tuple[tuple[str, str], ...] = ()
@@ -40,16 +44,15 @@ class Answer(Struct, frozen=True):
 
 def json_answer(value: object, status: int = 200) -> Answer:
     """Return a value as JSON that no cache keeps."""
-    headers = (("Content-Type", "application/json"), ("Cache-Control", "no-store"))
-    return Answer(status, headers, encode(value) + b"\n")
+    return Answer(status, _JSON, encode(value) + b"\n")
 
 
-def text_answer(status: int, text: str, headers: tuple[tuple[str, str], ...] = ()) -> Answer:
-    headers = (("Content-Type", "text/plain; charset=utf-8"), *headers)
-    return Answer(status, headers, text.encode("utf-8", "replace"))
+def error_answer(status: int, message: str, headers: tuple[tuple[str, str], ...] = ()) -> Answer:
+    """Return the answer for what goes wrong before a view is asked, or beside it."""
+    return Answer(status, (*_JSON, *headers), error_body(code_of_status(status), message))
 
 
 def refused_answer(error: Refused) -> Answer:
     """Return the answer that tells a refusal."""
-    body = {"error": {"code": error.code, "message": str(error)}}
-    return json_answer(body, STATUS_OF_CODE.get(error.code, 500))
+    status = STATUS_OF_CODE.get(error.code, 500)
+    return Answer(status, _JSON, error_body(error.code, str(error)))

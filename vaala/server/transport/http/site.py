@@ -8,7 +8,7 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from vaala.server.transport.head import Head
-from vaala.server.transport.http.answer import Answer, text_answer
+from vaala.server.transport.http.answer import Answer, error_answer
 
 Handler: TypeAlias = Callable[[Head, str], Awaitable[Answer]]
 """Gets what follows the route in the path, percent signs resolved; raises `Refused` kinds."""
@@ -50,9 +50,5 @@ class Site:
 
     def nothing_at(self, path: str) -> Answer:
         """Return the answer for a path that nothing is at: it lists what there is."""
-        lines = [f"There is nothing at {path[:200]}. There are:", ""]
-        lines += [
-            f"  {route.path}{'/...' if route.below else ''}  {route.about}"
-            for route in self._routes
-        ]
-        return text_answer(404, "\n".join([*lines, ""]))
+        there = (f"{route.path}{'/...' if route.below else ''}" for route in self._routes)
+        return error_answer(404, f"there is nothing at {path[:200]}; there are {', '.join(there)}")

@@ -17,8 +17,8 @@ from vaala.server.transport.head import Head, read_head
 from vaala.server.transport.http.answer import (
     SECURITY_HEADERS,
     Answer,
+    error_answer,
     refused_answer,
-    text_answer,
 )
 from vaala.server.transport.http.site import Site
 from vaala.server.transport.refusal import Refusal
@@ -101,8 +101,8 @@ class Talk:
         route, rest = found
         if head.method not in _ALLOWED:
             allowed = (("Allow", ", ".join(_ALLOWED)),)
-            text = f"{route.path} can be read, and nothing else: use {' or '.join(_ALLOWED)}\n"
-            return text_answer(405, text, allowed)
+            text = f"{route.path} can be read, and nothing else: use {' or '.join(_ALLOWED)}"
+            return error_answer(405, text, allowed)
         if not route.open:
             self._guard.check_token(head, self._peer.address)
             self._trust()
@@ -112,11 +112,11 @@ class Talk:
         except Refused as error:
             return refused_answer(error)
         except trio.TooSlowError:
-            return text_answer(504, f"no answer within {limits.HTTP_ANSWER_S:g} seconds\n")
+            return error_answer(504, f"no answer within {limits.HTTP_ANSWER_S:g} seconds")
         except Exception:
             trace = secrets.token_hex(4)
             log.exception("a request over HTTP failed (trace %s)", trace)
-            return text_answer(500, f"a bug in the server; its log has it as trace {trace}\n")
+            return error_answer(500, f"a bug in the server; its log has it as trace {trace}")
 
     async def _send(self, head: Head, answer: Answer, *, last: bool) -> None:
         headers = [*answer.headers, *SECURITY_HEADERS, ("Content-Length", str(len(answer.body)))]

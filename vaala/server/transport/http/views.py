@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from vaala.discovery import WEBSOCKET_PATH
 from vaala.server.transport.head import Head
-from vaala.server.transport.http.answer import Answer, json_answer, text_answer
+from vaala.server.transport.http.answer import Answer, error_answer, json_answer
 from vaala.server.transport.http.query import Query
 from vaala.server.transport.http.site import Handler, Route, Site
 from vaala.server.transport.http.static import PAGE, redirect, static_files
@@ -58,8 +58,8 @@ async def _health(head: Head, rest: str) -> Answer:
 
 
 async def _upgrade_please(head: Head, rest: str) -> Answer:
-    text = f"{WEBSOCKET_PATH} takes WebSockets: ask for an upgrade\n"
-    return text_answer(426, text, (("Upgrade", "websocket"), ("Connection", "Upgrade")))
+    text = f"{WEBSOCKET_PATH} takes WebSockets: ask for an upgrade"
+    return error_answer(426, text, (("Upgrade", "websocket"), ("Connection", "Upgrade")))
 
 
 def _page() -> Handler:

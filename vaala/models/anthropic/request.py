@@ -88,7 +88,8 @@ def _fields(
         eager = version(target.model) is not None
         tools = [_tool(tool, eager=eager) for tool in request.tools]
         fields["tools"] = [*tools[:-1], tools[-1] | _CACHED]
-    for name, value in (thinking.fields | request.options).items():
+    options = request.options | ({"max_tokens": tokens_max} if isinstance(given, int) else {})
+    for name, value in (thinking.fields | options).items():
         own = thinking.fields.get(name)
         # An option beside the effort, such as a format, does not take its place.
         both = name == "output_config" and isinstance(own, dict) and isinstance(value, dict)

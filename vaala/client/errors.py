@@ -3,6 +3,7 @@
 ClientError
 +-- CannotConnect      no server answers as it must, and none was to be started; why, in one line
 |   +-- CannotStart    a server was started and gave up; what it said, in its words
+|   +-- NoAnswer       somebody listens and says nothing in time; it may be the server
 +-- Disconnected       the connection broke and the request may or may not have been done
 """
 
@@ -24,6 +25,10 @@ class CannotStart(CannotConnect):
         super().__init__(message)
         self.locked = locked
         """Another process owns the data directory."""
+
+
+class NoAnswer(CannotConnect):
+    """A server that is stopped or hangs looks like this, and so does a stranger that waits."""
 
 
 class Disconnected(ClientError):

@@ -21,11 +21,11 @@ from msgspec import Struct
 
 from vaala.client import limits
 from vaala.client.address import Address, parse_address
-from vaala.client.errors import CannotConnect, CannotStart
+from vaala.client.errors import CannotConnect, CannotStart, NoAnswer
 from vaala.client.spawn import Started, start_server
 from vaala.client.start_lock import hold_start_lock
 from vaala.client.wire import Wire, open_wire
-from vaala.discovery import NoRecord, Place, ServerRecord, is_owned, read_record
+from vaala.discovery import NoRecord, Place, ServerRecord, is_owned, owner_pid, read_record
 
 
 class Finder(Protocol):
@@ -57,6 +57,8 @@ class _Sight(Struct, frozen=True):
     found: ServerRecord | NoRecord
     owned: bool
     """Somebody owns the data directory: a server has done so since before it left its record."""
+    owner: int | None
+    """The process that says so in the lock."""
 
 
 class Discovery:
@@ -97,6 +99,8 @@ class Discovery:
         try:
             return await self._open(stack, await self._look())
         except CannotConnect as error:
+            if not start and isinstance(error, NoAnswer):
+                raise
             if not start:
                 raise CannotConnect(
                     f"no server runs for the data in {self._place.data} ({error}); "
@@ -115,16 +119,23 @@ class Discovery:
     async def _wait_for_owner(self, stack: AsyncExitStack, deadline: float) -> Wire | None:
         """Wait while somebody owns the data, at most until ``deadline``.
 
-        Returns the wire to the server that he turns out to be.
+        Returns the wire to the server that he turns out to be; raises `NoAnswer` when he is one
+        that says nothing.
         """
+        silent: NoAnswer | None = None
         said_at = trio.current_time() + limits.OWNED_QUIET_S
         while (sight := await self._look()).owned:
             if isinstance(sight.found, ServerRecord):
                 try:
-                    return await self._open(stack, sight, patient=True)
+                    left_s = max(deadline - trio.current_time(), limits.HANDSHAKE_S)
+                    return await self._open(stack, sight, patience_s=left_s)
+                except NoAnswer as error:
+                    silent = error
                 except CannotConnect:
-                    pass  # of a run that has ended, or is about to
+                    silent = None  # of a run that has ended, or is about to
             now = trio.current_time()
+            if now >= deadline and silent is not None:
+                raise silent
             if now >= deadline:
                 break
             if now >= said_at:
@@ -154,9 +165,11 @@ class Discovery:
         sight = await self._look()
         if isinstance(sight.found, NoRecord):
             raise CannotStart(f"a server was started and left no record: {sight.found.reason}")
-        return await self._open(stack, sight, patient=True)
+        return await self._open(stack, sight, patience_s=limits.PATIENT_HANDSHAKE_S)
 
-    async def _open(self, stack: AsyncExitStack, sight: _Sight, *, patient: bool = False) -> Wire:
+    async def _open(
+        self, stack: AsyncExitStack, sight: _Sight, *, patience_s: float | None = None
+    ) -> Wire:
         """Open a wire to the first address of a record where its server is.
 
         Nobody is spoken to when nobody owns the data: its server is gone then, and who listens in
@@ -167,15 +180,23 @@ class Discovery:
             raise CannotConnect(record.reason)
         if not sight.owned:
             raise CannotConnect(f"the one of {', '.join(record.addresses)} has ended")
-        handshake_s = limits.PATIENT_HANDSHAKE_S if patient else limits.HANDSHAKE_S
-        problems: list[str] = []
+        handshake_s = limits.HANDSHAKE_S
+        if patience_s is not None:  # it is known that a server runs
+            handshake_s = min(patience_s, limits.PATIENT_HANDSHAKE_S)
+        problems: list[Exception] = []
         for text in record.addresses:
             try:
                 wire = open_wire(parse_address(text), record.token, handshake_s=handshake_s)
                 return await stack.enter_async_context(wire)
             except (CannotConnect, ValueError) as error:
-                problems.append(str(error))
-        raise CannotConnect("; ".join(problems))
+                problems.append(error)
+        found = "; ".join(map(str, problems))
+        if sight.owner == record.pid and any(isinstance(one, NoAnswer) for one in problems):
+            raise NoAnswer(
+                f"the server does not answer: process {record.pid} has the data in "
+                f"{self._place.data}, and {found}; wait, or end that process"
+            )
+        raise CannotConnect(found)
 
     async def _look(self) -> _Sight:
         return await trio.to_thread.run_sync(_look, self._place)
@@ -186,4 +207,8 @@ class Discovery:
 
 
 def _look(place: Place) -> _Sight:
-    return _Sight(read_record(place.record, place.data), is_owned(place.owner_lock))
+    return _Sight(
+        read_record(place.record, place.data),
+        is_owned(place.owner_lock),
+        owner_pid(place.owner_lock),
+    )

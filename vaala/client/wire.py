@@ -17,7 +17,7 @@ from trio_websocket import (
 
 from vaala.client import limits
 from vaala.client.address import Address, Tcp, is_near, open_stream
-from vaala.client.errors import CannotConnect
+from vaala.client.errors import CannotConnect, NoAnswer
 from vaala.discovery import (
     AUTHORIZATION_HEADER,
     PROOF_HEADER,
@@ -162,7 +162,7 @@ async def _connected(address: Address) -> trio.SocketStream:
         except OSError as error:
             why = error.strerror or str(error)
             raise CannotConnect(f"nobody listens at {address}: {why}") from error
-    raise CannotConnect(f"{address} did not take a connection within {limits.CONNECT_S:g} s")
+    raise NoAnswer(f"{address} did not take a connection within {limits.CONNECT_S:g} s")
 
 
 async def _upgraded(
@@ -186,8 +186,9 @@ async def _upgraded(
             )
             waiting.cancel_scope.cancel()
     if connection is None:
-        late = f"said nothing within {handshake_s:g} s" if scope.cancelled_caught else "hung up"
-        raise CannotConnect(f"what listens at {address} is no server of ours: it {late}")
+        if scope.cancelled_caught:
+            raise NoAnswer(f"what listens at {address} said nothing within {handshake_s:g} s")
+        raise CannotConnect(f"what listens at {address} is no server of ours: it hung up")
     given = dict(connection.handshake_headers).get(PROOF_HEADER.encode(), b"")
     if not is_proof(given.decode("latin-1"), token, challenge):
         raise CannotConnect(f"what listens at {address} does not know the token of the server")

@@ -20,7 +20,7 @@ from vaala.discovery.handshake import (
     new_token,
     proof,
 )
-from vaala.discovery.place import Place, is_owned, place_of
+from vaala.discovery.place import Place, is_owned, owner_pid, place_of
 from vaala.discovery.ready import Failed, Ready, Report, parse_report, write_report
 from vaala.discovery.record import (
     NoRecord,
@@ -49,6 +49,7 @@ __all__ = [
     "is_proof",
     "new_challenge",
     "new_token",
+    "owner_pid",
     "parse_report",
     "place_of",
     "proof",

@@ -13,8 +13,10 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from vaala.discovery import limits
 from vaala.paths import data_directory as data_directory_of
 from vaala.paths import state_directory
+from vaala_protocol.base import Malformed, decode
 
 
 class Place(Struct, frozen=True):
@@ -67,6 +69,23 @@ def is_owned(lock: Path) -> bool:
     finally:
         os.close(handle)
     return False
+
+
+def owner_pid(lock: Path) -> int | None:
+    """Return the process that the lock of a data directory names; None: it names none. Blocks.
+
+    It is whoever owned the data last: ask `is_owned` whether somebody does.
+    """
+    try:
+        with lock.open("rb") as file:
+            said = decode(file.read(limits.LOCK_BYTES_MAX))
+    except (OSError, Malformed):
+        return None
+    match said:
+        case {"pid": int(pid)}:
+            return pid
+        case _:
+            return None
 
 
 def same_directory(one: Path, other: Path) -> bool:

@@ -15,6 +15,8 @@ import trio
 
 from tests.vaala.client.meeting import client_of
 from vaala.client import CannotConnect, CannotStart, Client, connect
+from vaala.client import limits as client_limits
+from vaala.client.errors import NoAnswer
 from vaala.client.finder import Discovery
 from vaala.dao.opening import open_store
 from vaala.discovery import (
@@ -210,6 +212,27 @@ async def test_a_stranger_on_the_port_of_a_stale_record_is_found_out(
         async with started(data) as client:
             assert client.server.instance != stale.instance
         nursery.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize("start", [False, True])
+async def test_a_server_that_is_stopped_is_named_and_no_stranger(
+    data: Path, start: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client_limits, "HANDSHAKE_S", 0.1)
+    async with trio.open_nursery() as nursery:
+        listeners = await trio.open_tcp_listeners(0, host="127.0.0.1")
+        nursery.start_soon(trio.serve_listeners, _hang, listeners)
+        async with _owned(data):
+            _record(data, port=listeners[0].socket.getsockname()[1])
+            environ = os.environ
+            finder = Discovery(place_of(data, environ), environ, lambda _: None, owned_s=0.1)
+            with pytest.raises(NoAnswer) as caught:
+                async with finder.wire(start=start):
+                    pass
+        nursery.cancel_scope.cancel()
+    text = str(caught.value)
+    assert text.startswith(f"the server does not answer: process {os.getpid()} has the data in ")
+    assert "said nothing within 0.1 s" in text
 
 
 async def test_a_stranger_in_place_of_a_server_that_is_gone_is_told_nothing(data: Path) -> None:

@@ -190,7 +190,7 @@ sets("part.place", {"parts": [{"inlineData": {"mimeType": "image/png", "data": P
      key="systemInstruction")  # fmt: skip
 sets("text.blank", "", " \n", where=part("text"), key="text")
 sets("text.blank", {"parts": [{"text": " "}]}, where=top, key="systemInstruction")
-sets("part.signature", "@@", "", "abc", 7, where=part("thoughtSignature"), key="thoughtSignature")
+sets("part.signature", "@@", "", "abcde", 7, where=part("thoughtSignature"), key="thoughtSignature")
 sets("part.inline_data", "", "@@", None, 7, where=of("inlineData"), key="data")
 sets("part.inline_data", "", "png", None, where=of("inlineData"), key="mimeType")
 sets("part.file_data", "", None, where=of("fileData"), key="fileUri")

@@ -17,7 +17,7 @@ from vaala.testing.validators.common import (
 )
 from vaala.testing.validators.gemini_fields import fields_of
 from vaala.testing.validators.limits import GEMINI_MAX_NAME_CHARS
-from vaala.testing.validators.values import decoded_size, is_flag, is_text
+from vaala.testing.validators.values import is_flag, is_text
 
 FUNCTION_NAME = re.compile(rf"[a-zA-Z_][a-zA-Z0-9_.:-]{{0,{GEMINI_MAX_NAME_CHARS - 1}}}")
 NO_SIGNATURE = ("skip_thought_signature_validator", "context_engineering_is_the_way_to_go")
@@ -39,6 +39,7 @@ _PLACES: Mapping[str, frozenset[str]] = {
 _PAIRED = ("functionCall", "functionResponse")
 _CALL = frozenset(("id", "name", "args"))
 _RESPONSE = frozenset(("id", "name", "response", "parts", "willContinue", "scheduling"))
+_BASE64 = re.compile(r"[A-Za-z0-9+/_-]+={0,2}")
 _MEDIA_TYPE = re.compile(r"[a-z]+/[a-zA-Z0-9.+-]+")
 
 
@@ -91,7 +92,7 @@ def _check_part(part: JsonObject, place: str, path: str, report: Report) -> None
     if not is_flag(part.get("thought", False)):
         report.add(rules.FIELD_TYPE, child(path, "thought"), "is neither true nor false")
     signature = part.get("thoughtSignature")
-    if signature is not None and signature not in NO_SIGNATURE and decoded_size(signature) is None:
+    if signature is not None and signature not in NO_SIGNATURE and not _is_bytes(signature):
         report.add(rules.SIGNATURE, child(path, "thoughtSignature"), "base64 decoding failed")
     _check_data(part[kind], kind, child(path, kind), report)
 
@@ -125,8 +126,15 @@ def _check_blob(value: object, path: str, report: Report) -> None:
     media_type = blob.get("mimeType")
     if not isinstance(media_type, str) or _MEDIA_TYPE.fullmatch(media_type) is None:
         report.add(rules.INLINE, child(path, "mimeType"), f"{show(media_type)} is no media type")
-    if decoded_size(blob.get("data")) is None:
+    if not _is_bytes(blob.get("data")):
         report.add(rules.INLINE, child(path, "data"), "base64 decoding failed, or it is empty")
+
+
+def _is_bytes(value: object) -> bool:
+    """Base64 as JSON of protocol buffers has it: of either alphabet, padded or not."""
+    if not isinstance(value, str) or _BASE64.fullmatch(value) is None:
+        return False
+    return len(value.rstrip("=")) % 4 != 1
 
 
 def _check_call(value: object, path: str, report: Report) -> None:

@@ -112,6 +112,7 @@ class Asking:
             try:
                 await stream_answer(model, self._request(size), builder, self._session.waits)
                 self._estimates.reported(model, size, builder.usage)
+                await self._session.cuts.look(self._turn, model, size, builder.usage)
                 seen.ended("completed")
             except ModelFailure as failure:
                 seen.ended("error", failure.kind)

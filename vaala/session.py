@@ -16,6 +16,7 @@ from vaala.agent.history import History
 from vaala.changes import Change, input_change, now_ms, replace
 from vaala.children import Children
 from vaala.command_news import CommandNews
+from vaala.cut_requests import CutRequests
 from vaala.dao.session_log import SessionLog
 from vaala.dao.state import SessionState
 from vaala.decisions import answer_approval, answer_question, withdraw_question
@@ -84,6 +85,7 @@ class Session(Actor):
         self._last_at = self.state.head.last_at
         self.history: History | None = None
         self.estimates = Estimates()
+        self.cuts = CutRequests()
         self._children: Children | None = None
         self._commands: SessionCommands | None = None
 

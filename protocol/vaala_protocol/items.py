@@ -227,6 +227,8 @@ class Notice(ItemBase, frozen=True, kw_only=True, tag="notice"):
 
     level: Literal["info", "warning", "error"]
     text: str
+    code: str = ""
+    """What it is about, for programs; ``request_cut``: a server seems to have cut a request."""
 
 
 class Interruption(ItemBase, frozen=True, kw_only=True, tag="interruption"):

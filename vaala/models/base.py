@@ -219,6 +219,12 @@ class Model(ABC):
         """The context window; None when it is not known."""
 
     @property
+    def is_near(self) -> bool:
+        """Its server runs on this machine or in this network, as such of open models do: they may
+        cut a request to their window without a word."""
+        return False
+
+    @property
     def deadlines(self) -> Deadlines:
         """The deadlines of a request that names none."""
         return Deadlines()

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import importlib
+import ipaddress
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import cast
+from urllib.parse import urlsplit
 
 from vaala.models.base import Deadlines, Model
 from vaala.models.failures import Origin
@@ -54,8 +56,27 @@ class ClientModel(Model):
         return self._windows.get(self._model)
 
     @property
+    def is_near(self) -> bool:
+        return is_near(self._provider.base_url)
+
+    @property
     def deadlines(self) -> Deadlines:
         return self._provider.deadlines
+
+
+def is_near(base_url: str) -> bool:
+    """Tell whether a server is on this machine or has an address of a private network."""
+    try:
+        host = urlsplit(base_url).hostname or ""
+    except ValueError:  # a bracket without its other half
+        return False
+    if host == "localhost" or host.endswith((".localhost", ".local")):
+        return True
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return address.is_loopback or address.is_private
 
 
 def client_for(provider: Provider, http: Http) -> Client:

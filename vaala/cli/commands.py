@@ -153,13 +153,18 @@ LIVE: tuple[Command, ...] = (
     ),
     Command(
         "wait", "wait until a conversation is idle and print its last answer",
-        "vaala.cli.following:wait", (ID,), (DATA_DIR,),
+        "vaala.cli.following:wait", (ID,),
+        (
+            Option("--timeout", "give up after so long, with exit code 3", "SECONDS"),
+            Option("--until-asked", "end with exit code 3 when it waits for a person"),
+            DATA_DIR,
+        ),
         more="Exit code: that of the last turn, as for run.",
     ),
     Command(
         "attach", "talk with a conversation on the terminal: watch, answer and send",
-        "vaala.cli.following:attach", (ID,), (DATA_DIR,),
-        more="Ctrl-C interrupts the turn, a second one leaves, as Ctrl-D does.",
+        "vaala.cli.attach:main", (ID,), (DATA_DIR,),
+        more="Ctrl-C interrupts the turn, a second one leaves, as Ctrl-D always does.",
     ),
     Command("inbox", "list what waits for a person, in all conversations", "vaala.cli.inbox:main",
             (), (JSON, DATA_DIR)),

@@ -44,6 +44,39 @@ def test_what_is_typed_is_sent_and_answered(vaala: Vaala, script: Script) -> Non
     assert vaala("status").out.count("no turn") == 1
 
 
+def test_it_begins_with_what_was_said_and_how_to_leave(vaala: Vaala, script: Script) -> None:
+    model = script("  - say: one\n")
+    conversation_id = vaala("run", "--detach", "-m", model, "begin").out.strip()
+    assert vaala("wait", conversation_id).code == 0
+    with on_terminal("attach", conversation_id) as (process, master):
+        shown = read_until(master, b"> ").decode()
+        assert shown.startswith(f"begin\r\n{conversation_id}, {Path.cwd()}\r\n")
+        assert "--- you, " in shown
+        assert "\r\none\r\n" in shown
+        assert "Ctrl-D leaves" in shown
+        os.write(master, END)
+        read_rest(master)
+        assert process.wait(PATIENCE_S) == 0
+
+
+@pytest.mark.parametrize(
+    "waits",
+    [
+        EDIT,
+        "  - call: {tool: ask_user, arguments: {question: Which?}, as: said}\n  - say: ok\n",
+    ],
+)
+def test_ctrl_d_leaves_what_waits_for_a_person(vaala: Vaala, script: Script, waits: str) -> None:
+    with _attached(vaala, script(waits)) as (process, master, conversation_id):
+        read_until(master, b"] ")
+        os.write(master, END)
+        left = read_rest(master)
+        assert process.wait(PATIENCE_S) == 0
+    assert b"vaala: left; it lives on" in left
+    (one,) = vaala("inbox", "--json").lines
+    assert one["conversationId"] == conversation_id
+
+
 @pytest.mark.parametrize(("typed", "made"), [(b"y\n", True), (b"n\n", False)])
 def test_what_waits_for_a_person_is_asked(
     vaala: Vaala, script: Script, typed: bytes, made: bool

@@ -172,6 +172,19 @@ def test_wait_ends_as_run_does(vaala: Vaala, script: Script) -> None:
     assert "vaala: refused: Create new.txt: " in waited.err
 
 
+@pytest.mark.parametrize(
+    ("option", "told"),
+    [("--until-asked", "it waits for a person: vaala inbox"), ("--timeout=0.2", "is not idle")],
+)
+def test_wait_can_end_although_a_person_is_waited_for(
+    vaala: Vaala, script: Script, option: str, told: str
+) -> None:
+    conversation_id = _detached(vaala, script(EDIT))
+    waited = vaala("wait", conversation_id, option)
+    assert (waited.code, told in waited.err) == (3, True)
+    assert vaala("wait", conversation_id, "--timeout", "soon").code == 2
+
+
 def test_watch_tells_that_the_conversation_is_gone(vaala: Vaala, script: Script) -> None:
     conversation_id = _detached(vaala, script("  - say: hi\n"))
     vaala("wait", conversation_id)

@@ -153,7 +153,7 @@ class Asking:
         return self._turn.history
 
     def _sizes(self) -> Sizes:
-        _, messages = self._history.request(self._turn.items.values())
+        messages = self._history.open_messages(self._turn.items.values())
         return Sizes(
             instructions=len(self._instructions().encode()),
             tools=len(encode(self._turn.offered_tools().specs)),

@@ -144,14 +144,18 @@ class History:
         self._last = role_after(messages, self._last)
 
     def request(self, open_items: Iterable[Item]) -> tuple[bytes, tuple[Message, ...]]:
-        """Return the closed steps, encoded, and the messages that follow, ready to be sent.
+        """Return the closed steps, encoded, and the messages that follow, ready to be sent."""
+        return bytes(self._closed), self.open_messages(open_items)
 
-        The last message is a person's or a result: otherwise there would be nothing to answer.
+    def open_messages(self, open_items: Iterable[Item]) -> tuple[Message, ...]:
+        """Return the messages that follow the closed steps.
+
+        The last one is a person's or a result: otherwise there would be nothing to answer.
         """
         messages = messages_of(open_items, self._last, self._calls, self.context)
         if role_after(messages, self._last) not in ("user", "result"):
             messages = (*messages, line("(Go on.)"))
-        return bytes(self._closed), messages
+        return messages
 
     @property
     def size_bytes(self) -> int:

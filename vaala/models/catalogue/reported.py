@@ -11,12 +11,14 @@ others      max_model_len (vLLM), context_window and max_completion_tokens (Groq
 from __future__ import annotations
 
 from collections.abc import Mapping
-from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vaala.models.catalogue.facts import ModelFacts
 from vaala.models.limits import PRICE_USD_MAX, TOKENS_MAX
 from vaala_protocol.prices import Feature, ModelPrices
+
+if TYPE_CHECKING:
+    from decimal import Decimal
 
 _WINDOW = (
     "loaded_context_length",  # what is in force, where the most that is possible stands beside it
@@ -28,7 +30,7 @@ _WINDOW = (
     "max_input_tokens",
 )
 _OUTPUT = ("outputTokenLimit", "max_completion_tokens", "max_tokens")
-_PER_MILLION = Decimal(1_000_000)
+_PER_MILLION = 1_000_000
 
 
 def reported_facts(entry: Mapping[str, Any]) -> ModelFacts:
@@ -81,6 +83,8 @@ def _price(pricing: Mapping[str, Any], name: str) -> str | None:
     text = pricing.get(name)
     if not isinstance(text, str) or len(text) > 40:
         return None
+    from decimal import Decimal  # 2 ms, and few servers tell prices
+
     try:
         price = Decimal(text) * _PER_MILLION
     except ArithmeticError:  # it is no number, or one without measure

@@ -7,6 +7,7 @@ import os
 import sys
 import traceback
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 
 import trio
 
@@ -25,12 +26,6 @@ from vaala_protocol.errors import (
 )
 
 log = logging.getLogger(__name__)
-
-_UNREACHABLE = (
-    ("vaala.dao.errors", "StoreLocked"),
-    ("vaala.client.errors", "ClientError"),
-)
-
 
 _EXPECTED = (CommandFailed, BrokenPipeError, NoHome)
 """What `vaala.cli.program.main` turns into a line."""
@@ -86,10 +81,21 @@ def _of_runtime(error: BaseException) -> CommandFailed | None:
         return CommandFailed(f"{CONFIG_UNUSABLE}\n  {lines}", USAGE)
     if _is(error, "vaala_storage.errors", "StorageError"):
         return CommandFailed(f"the data directory: {error}", UNREACHABLE)
-    for module, name in _UNREACHABLE:
-        if _is(error, module, name):
-            return CommandFailed(str(error), UNREACHABLE)
+    if _is(error, "vaala.dao.errors", "StoreLocked"):
+        return CommandFailed(_in_use(error), UNREACHABLE)
+    if _is(error, "vaala.client.errors", "ClientError"):
+        return CommandFailed(str(error), UNREACHABLE)
     return None
+
+
+def _in_use(locked: BaseException) -> str:
+    """Say who has the data, without where that program is installed."""
+    pid, file = getattr(locked, "pid", None), getattr(locked, "command", None) or ""
+    ours = file.endswith(("/vaala", "/vaala/__main__.py"))
+    who = "another process" if pid is None else f"process {pid}"
+    who = f"{who} ({'vaala' if ours else Path(file).name})" if file else who
+    text = f"{getattr(locked, 'path', 'the data')} is in use by {who}"
+    return f"{text}: leave out --in-process, end it with `vaala stop`, or choose another --data-dir"
 
 
 def _is(error: BaseException, module: str, name: str) -> bool:

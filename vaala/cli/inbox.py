@@ -80,7 +80,18 @@ async def _answer(arguments: Namespace) -> int:
         await client.conversation(found.conversation_id).answer_question(
             found.decision.id, answer, by=ANSWERED_BY
         )
+    aside(f"answered: {_shown_answer(found.decision, answer)}")
     return DONE
+
+
+def _shown_answer(question: Question, answer: str | None) -> str:
+    """Return what the agent hears, and what may have been meant otherwise."""
+    if answer is None:
+        return "no answer"
+    shown = clean_line(answer, 200)
+    if question.choices and answer.strip().isdigit() and answer not in question.choices:
+        return f"{shown} (as words: the choices are 1 to {len(question.choices)})"
+    return shown
 
 
 async def _pending(client: Client) -> tuple[PendingDecision, ...]:

@@ -43,5 +43,5 @@ async def _fork(arguments: Namespace) -> int:
         conversation_id = await find_id(client, arguments.id)
         copy = await client.fork_conversation(conversation_id, arguments.turn)
     say(copy.id)
-    aside(f"go on with it: vaala run --conversation {copy.id} --cwd DIR PROMPT")
+    aside(f"go on with it: vaala run --conversation {copy.id} PROMPT")
     return DONE

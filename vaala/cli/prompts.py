@@ -6,12 +6,13 @@ import sys
 from argparse import Namespace
 from pathlib import Path
 
-from vaala.cli.exits import USAGE, CommandFailed
+from vaala.cli.exits import UNREACHABLE, USAGE, CommandFailed
 from vaala.limits import INPUT_BYTES_MAX
 
 STDIN = "-"
 SEPARATOR = "---"
 FILE_BYTES_MAX = 16 * 1024 * 1024
+_WAY_OUT = "put what is long into a file, and name the file in the prompt"
 
 
 def read_prompts(arguments: Namespace) -> list[str]:
@@ -74,12 +75,13 @@ def _read_file(name: str) -> str:
         with Path(name).open("rb") as file:
             return _decode(file.read(FILE_BYTES_MAX + 1), name)
     except OSError as error:
-        raise CommandFailed(f"--prompts {name}: {error.strerror}", USAGE) from error
+        raise CommandFailed(f"--prompts {name}: {error.strerror}", UNREACHABLE) from error
 
 
 def _decode(data: bytes, name: str) -> str:
     if len(data) > FILE_BYTES_MAX:
-        raise CommandFailed(f"{name}: more than {FILE_BYTES_MAX:,} bytes", USAGE)
+        text = f"{name} has more than {FILE_BYTES_MAX:,} bytes, and one prompt at most "
+        raise CommandFailed(text + f"{INPUT_BYTES_MAX:,}; {_WAY_OUT}", USAGE)
     return data.decode("utf-8-sig", "replace")
 
 
@@ -88,4 +90,4 @@ def _check(prompt: str) -> None:
         raise CommandFailed("the prompt is empty", USAGE)
     if (size := len(prompt.encode("utf-8", "replace"))) > INPUT_BYTES_MAX:
         text = f"the prompt has {size:,} bytes, at most {INPUT_BYTES_MAX:,} can be sent; "
-        raise CommandFailed(text + "put it into a file and name the file", USAGE)
+        raise CommandFailed(text + _WAY_OUT, USAGE)

@@ -153,7 +153,8 @@ def test_a_second_run_on_the_same_data_names_the_holder(script: Script) -> None:
             stdin=subprocess.DEVNULL, timeout=PATIENCE_S,
         )  # fmt: skip
         assert second.returncode == 4
-        assert f"in use by process {process.pid}".encode() in second.stderr
+        told = f"in use by process {process.pid} (vaala): leave out --in-process, end it".encode()
+        assert told in second.stderr
         assert second.stderr.count(b"\n") == 1
         listed = subprocess.run(
             [*PROGRAM, "list"], capture_output=True, check=False, stdin=subprocess.DEVNULL

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from vaala.cli.exits import USAGE, CommandFailed
-from vaala.cli.prompts import read_prompts, split_prompts
+from vaala.cli.exits import UNREACHABLE, USAGE, CommandFailed
+from vaala.cli.prompts import FILE_BYTES_MAX, read_prompts, split_prompts
 from vaala.limits import INPUT_BYTES_MAX
 
 
@@ -110,7 +110,14 @@ def test_prompts_from_stdin() -> None:
 def test_a_prompts_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(CommandFailed, match=r"--prompts .*absent: No such file") as caught:
         _read(prompts=str(tmp_path / "absent"))
-    assert caught.value.code == USAGE
+    assert caught.value.code == UNREACHABLE
+
+
+def test_a_prompts_file_that_is_too_long_comes_with_a_way_out(tmp_path: Path) -> None:
+    (tmp_path / "long").write_bytes(b"x" * (FILE_BYTES_MAX + 1))
+    wanted = r"16,777,216 bytes, and one prompt at most 458,752; put what is long into a file"
+    with pytest.raises(CommandFailed, match=wanted):
+        _read(prompts=str(tmp_path / "long"))
 
 
 def test_an_empty_prompts_file_and_two_sources_are_wrong_usage(tmp_path: Path) -> None:

@@ -82,15 +82,23 @@ def test_a_call_is_rejected_from_the_inbox_with_a_reason(vaala: Vaala, script: S
     assert "reject by vaala inbox: no!" in vaala("show", conversation_id).out
 
 
-@pytest.mark.parametrize(("typed", "meant"), [("red", "red"), ("2", "green"), ("7", "7")])
+@pytest.mark.parametrize(
+    ("typed", "meant", "told"),
+    [
+        ("red", "red", "answered: red\n"),
+        ("2", "green", "answered: green\n"),
+        ("7", "7", "answered: 7 (as words: the choices are 1 to 2)\n"),
+    ],
+)
 def test_a_question_in_the_inbox_is_answered(
-    vaala: Vaala, script: Script, typed: str, meant: str
+    vaala: Vaala, script: Script, typed: str, meant: str, told: str
 ) -> None:
     conversation_id = _detached(vaala, script(ASK))
     decision = _inbox(vaala)["decision"]["id"]
     assert vaala("approve", decision).code == 2
     assert vaala("answer", decision, typed, "--none").code == 2
-    assert vaala("answer", decision, typed).code == 0
+    answered = vaala("answer", decision, typed)
+    assert (answered.code, answered.err) == (0, told)
     assert meant in vaala("wait", conversation_id).out
 
 
@@ -233,8 +241,11 @@ def test_rename_archive_and_fork(vaala: Vaala, script: Script) -> None:
     vaala("wait", conversation_id)
     assert vaala("rename", conversation_id, "About", "apples").code == 0
     assert "About apples" in vaala("list").out
-    copy = vaala("fork", conversation_id).out.strip()
+    forked = vaala("fork", conversation_id)
+    copy = forked.out.strip()
     assert copy != conversation_id
+    assert forked.err == f"go on with it: vaala run --conversation {copy} PROMPT\n"
+    assert vaala("run", "--conversation", copy, "-m", "scripted", "more").code == 0
     assert vaala("archive", conversation_id).code == 0
     assert [row["id"] for row in vaala("list", "--json").lines] == [copy]
     assert vaala("archive", "--undo", conversation_id).code == 0

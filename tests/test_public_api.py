@@ -22,8 +22,8 @@ PUBLIC = {
     "vaala.discovery": """
         AUTHORIZATION_HEADER Failed NoRecord PROOF_HEADER Place Ready Report ServerRecord
         WEBSOCKET_PATH bearer challenge_of client_proof is_bearer is_client_proof is_owned
-        is_proof new_challenge new_token parse_report place_of proof read_record remove_record
-        write_record write_report
+        is_proof new_challenge new_token owner_pid parse_report place_of proof read_record
+        remove_record write_record write_report
     """,
     "vaala.testing": """
         CUT ChatServer DroppingProxy FixedModels Reply Request STALL ScriptedModel chat_server

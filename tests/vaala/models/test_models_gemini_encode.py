@@ -171,6 +171,8 @@ def test_a_signature_goes_back_on_its_call() -> None:  # A7-2
         Private(provider="proxy", api="gemini", model=OWNER.model, data={"thoughtSignature": "a"}),
         Private(provider="gemini", api="chat", model=OWNER.model, data={"thoughtSignature": "a"}),
         mine(thoughtSignature="no base64!"),
+        mine(thoughtSignature="Et0BC"),
+        mine(thoughtSignature="Et0B="),
         mine(thoughtSignature=7),
         mine(),
     ],

@@ -90,11 +90,15 @@ def _fields(
         fields["tools"] = [*tools[:-1], tools[-1] | _CACHED]
     options = request.options | ({"max_tokens": tokens_max} if isinstance(given, int) else {})
     for name, value in (thinking.fields | options).items():
-        own = thinking.fields.get(name)
         # An option beside the effort, such as a format, does not take its place.
-        both = name == "output_config" and isinstance(own, dict) and isinstance(value, dict)
-        fields[name] = own | value if both and isinstance(own, dict) else value
+        own = thinking.fields.get(name) if name == "output_config" else None
+        fields[name] = _both(own, value)
     return fields, thinking
+
+
+def _both(own: Any, given: Any) -> Any:
+    """Return two objects as one; what is given stands alone where one of them is none."""
+    return own | given if isinstance(own, dict) and isinstance(given, dict) else given
 
 
 def _tool(tool: ToolSpec, *, eager: bool) -> Block:

@@ -96,7 +96,16 @@ def call_data(signature: str) -> dict[str, Any] | None:
 def signature_of(data: dict[str, Any]) -> str:
     """Return the signature, "" when there is none that a server could read."""
     value = data.get("thoughtSignature")
-    return value if isinstance(value, str) and _BASE64.fullmatch(value) else ""
+    return value if isinstance(value, str) and _is_base64(value) else ""
+
+
+def _is_base64(value: str) -> bool:
+    """Padding may be left out; where it stands it fills the last four characters."""
+    if not _BASE64.fullmatch(value):
+        return False
+    bare = value.rstrip("=")
+    # A single last character holds six bits: less than a byte.
+    return len(bare) % 4 != 1 and (bare == value or len(value) % 4 == 0)
 
 
 def segments_of(data: dict[str, Any]) -> list[Segment]:

@@ -6,7 +6,8 @@ costs a copy of memory. Whatever the messages hold, what comes out is a legal re
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -41,6 +42,9 @@ RESERVED_OPTIONS = frozenset(
 make the server keep an answer, or begin from one that it keeps, are among them."""
 
 ENCRYPTED = "reasoning.encrypted_content"
+
+_ITEM_ID = re.compile(rb'\{"type":"(?:reasoning|message)","id":"((?:[^"\\]|\\.)*)"')
+"""Of an encoded item; in a text, where the quotes are escaped, it is not found."""
 
 
 class Author(Struct, frozen=True):
@@ -84,6 +88,23 @@ def without_replay(encoded: bytes) -> bytes:
     return b",".join(encode(_plain(item)) for item in items if item.get("type") != "reasoning")
 
 
+def with_distinct_ids(pieces: Sequence[bytes]) -> list[bytes]:
+    """Return encoded messages in which an answer that stands there twice has its reasoning and its
+    ids once: "Duplicate item found with id".
+
+    A damaged log may have a step twice. Costs a search where it has none.
+    """
+    ids = [found for piece in pieces for found in _ITEM_ID.findall(piece)]
+    if len(set(ids)) == len(ids):
+        return list(pieces)
+    known: set[str] = set()
+    distinct: list[bytes] = []
+    for piece in pieces:
+        items: list[dict[str, Any]] = decode(b"[" + piece + b"]")
+        distinct.append(b",".join(map(encode, _with_new_ids(items, known))))
+    return distinct
+
+
 def request_body(request: ModelRequest, model: str, author: Author, asked: Asked) -> bytes:
     """Return the body of a streaming request.
 
@@ -106,6 +127,7 @@ def _input(request: ModelRequest, author: Author, asked: Asked) -> list[bytes]:
     pieces = [request.history, encode_messages(request.messages, author)]
     if not asked.replay:
         pieces = [without_replay(piece) for piece in pieces]
+    pieces = with_distinct_ids(pieces)
     joined: list[bytes] = []
     for piece in pieces:
         if piece:
@@ -167,6 +189,22 @@ def _call(call: CallPart) -> dict[str, Any]:
         "name": wire_name(call.name),
         "arguments": arguments_of(call.arguments),
     }
+
+
+def _with_new_ids(items: Iterable[dict[str, Any]], known: set[str]) -> Iterator[dict[str, Any]]:
+    """Yield the items. Reasoning and what follows it keep their ids together or lose them."""
+    waiting: list[dict[str, Any]] = []
+    for item in items:
+        waiting.append(item)
+        if item.get("type") == "reasoning":
+            continue
+        ids = [one["id"] for one in waiting if "id" in one]
+        if known.isdisjoint(ids) and len(set(ids)) == len(ids):
+            yield from waiting
+        else:
+            yield _plain(item)
+        known.update(ids)
+        waiting = []
 
 
 def _plain(item: dict[str, Any]) -> dict[str, Any]:

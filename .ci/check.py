@@ -19,7 +19,7 @@ from xml.etree import ElementTree
 
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
-STAGE_SECONDS_MAX = 900
+STAGE_SECONDS_MAX = 1500
 OTHER_PYTHONS = ("3.12", "3.13")
 FAILURES_SHOWN = 20
 

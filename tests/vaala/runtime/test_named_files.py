@@ -55,7 +55,7 @@ async def test_a_script_is_a_regular_file(fifo: Path) -> None:
     async with open_models((), {}) as models:
         with trio.fail_after(10), pytest.raises(BadRequest, match="is not a regular file"):
             await models.resolve(f"scripted:{fifo}")
-        with pytest.raises(BadRequest, match="cannot be read: embedded null"):
+        with pytest.raises(BadRequest, match=r"cannot be read: .*embedded null"):
             await models.resolve("scripted:/x\0y")
 
 

@@ -307,6 +307,31 @@ def test_an_answer_without_its_thought_is_gone_on_with_without_thinking() -> Non
     data = private(layout(THOUGHT, {"call": 0}, thoughts="hm"), owner)
     thought = AssistantSaid("", HM, CALL, data)
     assert "thinking" in body(request(said("go"), thought, result("1"), effort="high"), OLD)
+    bare = (AssistantSaid("", calls=(CallPart("2", "f", "{}"),)), result("2"))
+    for loop in ((thought, result("1"), *bare), (*bare, thought, result("1"))):
+        asked = request(said("go"), *loop, effort="high")
+        assert "thinking" not in body(asked, OLD), "of its calls the first and the newest count"
+
+
+@pytest.mark.parametrize("effort", [None, "none", "high"])
+def test_without_thinking_no_thought_of_the_open_answer_is_sent(effort: str | None) -> None:
+    hidden = {"block": {"data": "d", "type": "redacted_thinking"}}
+    data = private(layout(THOUGHT, hidden, {"call": 0}, thoughts="hm"), target(OLD).owner)
+    whole = AssistantSaid("", HM, CALL, data)
+    earlier = replace(whole, calls=(CallPart("9", "f", "{}"),))
+    before = (said("go"), earlier, result("9", '] },{"role":"user"'), said('{"type":'))
+    first = AssistantSaid("] }", calls=(CallPart("0", "f", '{"a":[{}]}'),))
+    open_ = (first, result("0"), whole, result("1"))
+    found = body(request(*before, *open_, effort=effort), OLD)
+    assert "thinking" not in found
+    kinds = [
+        [block["type"] for block in message["content"]]
+        for message in found["messages"]
+        if message["role"] == "assistant"
+    ]
+    assert kinds == [
+        ["thinking", "redacted_thinking", "tool_use"], ["text", "tool_use"], ["tool_use"],
+    ]  # fmt: skip
 
 
 def test_output_tokens() -> None:

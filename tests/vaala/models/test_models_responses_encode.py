@@ -239,6 +239,19 @@ def test_without_replay_nothing_is_left_of_it() -> None:
     ]  # fmt: skip
 
 
+def test_a_step_that_stands_there_twice_has_its_ids_once() -> None:
+    said_ = kept(reasoning(id="r1"), reasoning(id="r2"), message("hi", id="msg_1"))
+    half = kept(reasoning(id="r3"), reasoning(id="r2"), message("ho", id="msg_2"))
+    called = kept(reasoning(id="r4"), function_call(call("f")))
+    again = replace(called, calls=(replace(called.calls[0], id="again"),))
+    request = replace(EMPTY, history=encode_messages([said_, called], ME))
+    once = body(replace(request, messages=(said("on"),)))["input"]
+    assert once[:-1] == items_of([said_, called])
+    twice = body(replace(request, messages=(said_, again, half, said("on"))))["input"]
+    assert twice[:5] == once[:5]
+    assert kinds(twice[5:]) == ["assistant", "function_call", "assistant", "user"]
+
+
 @pytest.mark.parametrize("name", ["a.b/c", "", "x" * 80, "读", "\ud800", "a b"])
 def test_names_are_legal_distinct_and_come_back(name: str) -> None:  # B7-3
     legal = wire_name(name)

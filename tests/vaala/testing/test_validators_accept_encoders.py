@@ -126,7 +126,7 @@ async def test_any_log_becomes_valid_requests(api: Api) -> None:
 
 
 # B5-1, B5-2, B5-4
-@pytest.mark.parametrize("api", ["chat", "responses", "gemini"])
+@every_format
 async def test_any_log_with_real_answers_becomes_valid_requests(api: Api, said: list[Said]) -> None:
     for seed in range(LOGS):
         random = Random(seed)

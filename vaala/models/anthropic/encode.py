@@ -3,11 +3,14 @@
 Each message is encoded by itself. The API wants all results of an answer in the one message that
 follows it: what is the user's is joined by `joined`, when a request is made, at the seam that the
 bytes show. Spaces where `encode` writes none make it unmistakable: a seam is found neither in a
-text, whose quotes are escaped, nor in the arguments of a call.
+text, whose quotes are escaped, nor in the arguments of a call. A space shows a prompt as well: with
+the first answer after the last one begins what the server takes for one answer, however many calls
+and results it is made of.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -25,10 +28,13 @@ _ASSISTANT = b'{"role":"assistant", "content":['
 _USER_END = b"]}"
 _ASSISTANT_END = b"] }"
 _SEAM = _USER_END + b"," + _USER
+_PROMPT = b' {"type":'
+_ANSWER = re.compile(
+    re.escape(_ASSISTANT) + b"(.*?)" + re.escape(_ASSISTANT_END) + rb'(?=,\{"role":"|\Z)', re.DOTALL
+)
 
 _CACHE = b',"cache_control":{"type":"ephemeral"}'
 _THOUGHTS = (b'{"type":"thinking",', b'{"type":"redacted_thinking",')
-_RESULT = b'{"type":"tool_result",'
 
 
 def encode_messages(messages: Iterable[Message], owner: Owner) -> bytes:
@@ -62,21 +68,30 @@ def with_cache_marks(messages: bytes) -> list[bytes | memoryview]:
 
 
 def lacks_thought(messages: bytes) -> bool:
-    """Tell whether an answer that waits for results of its calls does not begin with a thought."""
-    answer, asked = messages.rfind(_ASSISTANT), messages.rfind(_USER)
-    if not 0 <= answer < asked:
-        return False
-    waits = messages.startswith(_RESULT, asked + len(_USER))
-    return waits and not messages.startswith(_THOUGHTS, answer + len(_ASSISTANT))
+    """Tell whether the answer that waits for results of its calls does not begin with a thought.
+
+    Servers look at where it began, or at what came before the newest results: both must.
+    """
+    first, newest = messages.find(_ASSISTANT, _last_prompt(messages)), messages.rfind(_ASSISTANT)
+    return first >= 0 and not all(
+        messages.startswith(_THOUGHTS, answer + len(_ASSISTANT)) for answer in (first, newest)
+    )
 
 
 def without_thoughts(messages: bytes) -> bytes:
-    """Return the messages of a request without any thoughts. Costs a reading of them all."""
-    kept: list[bytes] = []
-    for message in decode(b"[" + messages + b"]"):
-        content = [block for block in message["content"] if "thinking" not in block["type"]]
-        kept.append(_of(message["role"], content))
-    return b",".join(kept)
+    """Return the messages of a request without any thoughts. Costs a reading of all answers."""
+    return _ANSWER.sub(_thoughtless, messages) if has_thoughts(messages) else messages
+
+
+def without_open_thoughts(messages: bytes) -> bytes:
+    """Return the messages without the thoughts of the answer that waits for results of its calls.
+
+    With thinking off these are refused; those of earlier answers are not. Costs a search where
+    there are none.
+    """
+    start = _last_prompt(messages)
+    waiting = messages[start:]
+    return messages[:start] + without_thoughts(waiting) if has_thoughts(waiting) else messages
 
 
 def has_thoughts(messages: bytes) -> bool:
@@ -84,20 +99,34 @@ def has_thoughts(messages: bytes) -> bool:
     return any(thought in messages for thought in _THOUGHTS)
 
 
+def _last_prompt(messages: bytes) -> int:
+    return max(0, messages.rfind(_PROMPT))
+
+
+def _thoughtless(answer: re.Match[bytes]) -> bytes:
+    if not has_thoughts(answer[1]):
+        return answer[0]
+    blocks = decode(b"[" + answer[1] + b"]")
+    return _assistant([block for block in blocks if "thinking" not in block["type"]])
+
+
 def _message(message: Message, owner: Owner) -> bytes:
     match message:
         case UserSaid():
             texts = _texts(message.content) or [_text("(nothing)")]
-            return _of("user", texts)
+            return _USER + b" " + _json(texts) + _USER_END
         case AssistantSaid():
-            return _of("assistant", _answer(message, owner))
+            return _assistant(_answer(message, owner))
         case CallResult():
-            return _of("user", [_result(message)])
+            return _USER + _json([_result(message)]) + _USER_END
 
 
-def _of(role: str, blocks: Sequence[Block]) -> bytes:
-    begin, end = (_USER, _USER_END) if role == "user" else (_ASSISTANT, _ASSISTANT_END)
-    return begin + b",".join(map(json_bytes, blocks)) + end
+def _assistant(blocks: Sequence[Block]) -> bytes:
+    return _ASSISTANT + _json(blocks) + _ASSISTANT_END
+
+
+def _json(blocks: Sequence[Block]) -> bytes:
+    return b",".join(map(json_bytes, blocks))
 
 
 def _answer(said: AssistantSaid, owner: Owner) -> list[Block]:

@@ -147,4 +147,5 @@ def _laid_out(
             case {"call": int(number)}:
                 yield calls[number]
             case _:
-                yield entry["block"]
+                # The kind first: thoughts are found by how they begin.
+                yield {"type": entry["block"]["type"]} | entry["block"]

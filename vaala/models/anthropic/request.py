@@ -11,6 +11,7 @@ from vaala.models.anthropic.encode import (
     joined,
     lacks_thought,
     with_cache_marks,
+    without_open_thoughts,
     without_thoughts,
 )
 from vaala.models.anthropic.replay import Block, Owner
@@ -58,6 +59,9 @@ def request_body(request: ModelRequest, target: Target) -> Body:
     if not target.keep_thoughts:
         messages = without_thoughts(messages)
     fields, thinking = _fields(request, target, messages)
+    # What other models do with thoughts when thinking is not asked for is theirs.
+    if version(target.model) is not None and not _thinks(fields):
+        messages = without_open_thoughts(messages)
     parts: list[bytes | memoryview] = [b'{"model":', json_bytes(target.model)]
     parts += [b',"stream":true,"messages":[', *with_cache_marks(messages), b"]"]
     for name, value in fields.items():
@@ -99,6 +103,11 @@ def _fields(
 def _both(own: Any, given: Any) -> Any:
     """Return two objects as one; what is given stands alone where one of them is none."""
     return own | given if isinstance(own, dict) and isinstance(given, dict) else given
+
+
+def _thinks(fields: dict[str, Any]) -> bool:
+    thinking = fields.get("thinking")
+    return isinstance(thinking, dict) and thinking.get("type") != "disabled"
 
 
 def _tool(tool: ToolSpec, *, eager: bool) -> Block:

@@ -100,11 +100,11 @@ class Progress:
 
     def next_approval(self) -> Approval | None:
         """Return the first approval that waits in a turn of ours."""
-        return next(filter(self._is_ours, self.approvals.values()), None)
+        return next(filter(self.is_ours, self.approvals.values()), None)
 
     def next_question(self) -> Question | None:
         """Return the first question that waits in a turn of ours."""
-        return next(filter(self._is_ours, self.questions.values()), None)
+        return next(filter(self.is_ours, self.questions.values()), None)
 
     def update(self, update: Update) -> None:
         match update:
@@ -139,7 +139,8 @@ class Progress:
         """Wait for the next update that may matter to an approval or a turn."""
         await self._changed.wait()
 
-    def _is_ours(self, item: Item) -> bool:
+    def is_ours(self, item: Item) -> bool:
+        """Tell whether an item is of a turn of ours, or of what such a turn has started."""
         session_id, turn_id = item.session_id, item.turn_id
         while (born := self._born.get(session_id)) is not None:
             session_id, turn_id = born

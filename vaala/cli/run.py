@@ -131,7 +131,10 @@ async def _driver(job: Job, arguments: Namespace, terminal: Terminal | None) -> 
     output = Output()
     conversation = job.conversation
     progress = Progress(conversation.id)
-    view: View = JsonView(output) if arguments.json else TextView(conversation.id, output)
+    if arguments.json:
+        view: View = JsonView(output)
+    else:
+        view = TextView(conversation.id, output, progress.is_ours)
     view.note(job.model_line)
     places = (await conversation.info()).locations
     where = places[0].directory if places else os.curdir

@@ -20,8 +20,12 @@ from vaala_protocol.state import SessionSnapshot, Snapshot, TurnInfo
 class TextView:
     """Shows the root session's messages whole, and of its children only what they do."""
 
-    def __init__(self, root_id: str, output: Output) -> None:
+    def __init__(
+        self, root_id: str, output: Output, is_ours: Callable[[Item], bool] = lambda _: True
+    ) -> None:
+        """``is_ours`` tells which messages are an answer to this command; no other is shown."""
         self._root_id = root_id
+        self._is_ours = is_ours
         self._output = output
         self._on_terminal = sys.stdout.isatty()
         self._one_screen = _same_file(sys.stdout.fileno(), sys.stderr.fileno())
@@ -93,7 +97,7 @@ class TextView:
         is_root = item.session_id == self._root_id
         if not (isinstance(item, AssistantMessage) and is_root):
             self._notes.item(item, child=not is_root)
-        elif item.at > self._ended_at:
+        elif item.at > self._ended_at and self._is_ours(item):
             self._messages.add(item.id)
             self._answer.more(item.id, 0, item.text)
 

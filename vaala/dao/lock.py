@@ -19,6 +19,7 @@ from typing import Any
 import trio
 
 from vaala.dao.errors import StoreLocked
+from vaala.discovery import is_owned
 from vaala_protocol.base import Malformed, decode, encode
 
 _HINT_BYTES_MAX = 4096
@@ -63,38 +64,22 @@ def _lock(path: Path) -> int:
     return handle
 
 
-def is_held(path: Path) -> bool:
-    """Tell whether a runtime owns the directory now; makes nothing."""
-    try:
-        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return False
-    try:
-        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(handle)
-    return False
-
-
 def holder(path: Path) -> StoreLocked | None:
     """Return what a second owner would be told; None when nobody owns the directory now."""
+    if not is_owned(path):
+        return None
     try:
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return None
     try:
-        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
         return _locked(path, handle)
     finally:
         os.close(handle)
-    return None
 
 
 def _take(handle: int) -> bool:
-    """Take the lock; tried a few times, because `is_held` takes it for a moment to look."""
+    """Take the lock; tried a few times, because `is_owned` takes it for a moment to look."""
     for pause_s in (0.0, 0.002, 0.01, 0.05):
         time.sleep(pause_s)
         try:

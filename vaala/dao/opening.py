@@ -16,12 +16,13 @@ from vaala.dao.index import Index
 from vaala.dao.index_db import NAMESPACES, IndexDb, keep_index
 from vaala.dao.index_view import IndexView
 from vaala.dao.limits import FINAL_FLUSH_S_MAX, MEMORY_STORE_BYTES_MAX
-from vaala.dao.lock import hold_lock, is_held
+from vaala.dao.lock import hold_lock
 from vaala.dao.owner import Store
 from vaala.dao.reader import Reader
 from vaala.dao.reconcile import Reconciler
 from vaala.dao.times import now_ms
 from vaala.dao.trash import DirectoryTrash, StoredTrash, Trash
+from vaala.discovery import is_owned
 from vaala_protocol.ids import new_id
 from vaala_storage.blobs import BlobStorage
 from vaala_storage.errors import StorageError
@@ -144,7 +145,7 @@ async def open_store_readonly(
             log.info("no index to read, one is made in memory: %s", error)
             await _index_in_memory(db, shared)
         reason = f"{root} was opened for reading"
-        yield Reader(shared, db, read_only=reason, live=is_held(directory.lock))
+        yield Reader(shared, db, read_only=reason, live=is_owned(directory.lock))
 
 
 async def _index_in_memory(db: IndexDb, shared: Shared) -> None:

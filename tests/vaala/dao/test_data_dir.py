@@ -15,9 +15,9 @@ import trio
 
 from tests.vaala.dao.conversing import begin, listed, say
 from vaala.dao.data_dir import DataDir
-from vaala.dao.lock import is_held
 from vaala.dao.opening import open_memory_store
 from vaala.dao.store import StoreLocked, open_store
+from vaala.discovery import is_owned
 
 HOLDER = """
 import pathlib, sys, trio
@@ -103,12 +103,12 @@ async def test_a_killed_owner_needs_no_cleaning_up(tmp_path: Path) -> None:
     holder = start_holder(tmp_path)
     try:
         conversation_id = await trio.to_thread.run_sync(said, holder)
-        assert is_held(tmp_path / "runtime.lock")
+        assert is_owned(tmp_path / "runtime.lock")
         holder.send_signal(signal.SIGKILL)
         await trio.to_thread.run_sync(holder.wait)
     finally:
         end(holder)
-    assert not is_held(tmp_path / "runtime.lock")
+    assert not is_owned(tmp_path / "runtime.lock")
     async with open_store(tmp_path) as store:
         (row,) = (await store.list()).rows
         assert (row.id, row.info.status, row.items) == (conversation_id, "idle", 2)
@@ -122,7 +122,7 @@ async def test_programs_that_are_started_do_not_keep_the_lock(tmp_path: Path) ->
     async with open_store(tmp_path):
         child = start_sleeper()
     try:
-        assert not is_held(tmp_path / "runtime.lock")
+        assert not is_owned(tmp_path / "runtime.lock")
         async with open_store(tmp_path):
             pass
     finally:
@@ -131,12 +131,12 @@ async def test_programs_that_are_started_do_not_keep_the_lock(tmp_path: Path) ->
 
 
 async def test_looking_at_the_lock_never_costs_it(tmp_path: Path) -> None:
-    assert not is_held(tmp_path / "runtime.lock")
+    assert not is_owned(tmp_path / "runtime.lock")
     assert not (tmp_path / "runtime.lock").exists()
     async with open_store(tmp_path):
-        assert is_held(tmp_path / "runtime.lock")
-        assert is_held(tmp_path / "runtime.lock")
-    assert not is_held(tmp_path / "runtime.lock")
+        assert is_owned(tmp_path / "runtime.lock")
+        assert is_owned(tmp_path / "runtime.lock")
+    assert not is_owned(tmp_path / "runtime.lock")
 
 
 async def test_the_owner_learns_that_its_directory_has_gone(tmp_path: Path) -> None:

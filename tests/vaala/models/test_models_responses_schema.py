@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vaala.models.responses.schema import legal_parameters
+from vaala.models.schema import legal_parameters
 
 NUMBER = {"type": "number"}
 

@@ -15,8 +15,8 @@ from vaala.models.base import (
     ReasoningDelta,
     TextDelta,
 )
-from vaala.models.chat.text import TextChannel
 from vaala.models.limits import CALLS_PER_ANSWER_MAX
+from vaala.models.text_channel import TextChannel
 from vaala.models.wire import read_json
 from vaala_protocol.base import encode
 

@@ -14,28 +14,23 @@ from typing import Any
 from vaala.models.anthropic.blocks import Blocks, TooManyCalls
 from vaala.models.anthropic.finish import WINDOW_FULL, read_finish
 from vaala.models.anthropic.usage import UsageReader
-from vaala.models.base import FirstByte, ModelEvent, ModelFailure, UsageReport
-from vaala.models.events import Decoder
+from vaala.models.base import ModelEvent, UsageReport
+from vaala.models.body import BodyDecoder, cut_short, incomplete
 from vaala.models.failures import Origin, failure_in_stream, failure_of_kind
-from vaala.models.limits import ANSWER_BYTES_MAX
-from vaala.models.sse import EventTooLarge, SseDecoder, SseEvent
+from vaala.models.sse import SseEvent
 from vaala.models.wire import read_json
 from vaala_protocol.settings import Usage
 
-_SPACE = b" \t\r\n\xef\xbb\xbf"
 _NEEDED = ("", "message_start", "content_block_start", "content_block_delta", "message_delta")
 """Names of events whose data must be there; what another one holds does not matter."""
 _NO_NAMES: Mapping[str, str] = MappingProxyType({})
 
 
-class AnthropicDecoder(Decoder):
+class AnthropicDecoder(BodyDecoder):
     """See `Decoder`. ``tool_names`` are the names of tools by what they are called on the wire."""
 
     def __init__(self, origin: Origin, tool_names: Mapping[str, str] = _NO_NAMES) -> None:
-        self._origin = origin
-        self._sse = SseDecoder()
-        self._form: str | None = None
-        self._document = bytearray()
+        super().__init__(origin)
         self._message: Any = None
         """The id of the message that is coming."""
         self._blocks = Blocks(tool_names)
@@ -43,53 +38,10 @@ class AnthropicDecoder(Decoder):
         self._reported: Usage | None = None
         self._finish: str | None = None
         self._details: Any = None
-        self._events_seen = 0
 
     @property
     def finished(self) -> bool:
         return self._finish is not None
-
-    @property
-    def events_seen(self) -> int:
-        return self._events_seen
-
-    def feed(self, piece: bytes) -> Iterator[ModelEvent]:
-        if self._form is None:
-            yield FirstByte()
-            self._form = "?"
-        if self._form == "?":
-            piece = self._recognise(piece)
-        if self._form == "document":
-            self._document += piece
-        if len(self._document) > ANSWER_BYTES_MAX:
-            raise self._incomplete(f"the answer is larger than {ANSWER_BYTES_MAX} bytes")
-        if piece and self._form == "stream":
-            try:
-                events = self._sse.feed(piece)
-            except EventTooLarge as error:
-                raise self._incomplete(str(error)) from error
-            for event in events:
-                if not self.ended:
-                    yield from self._event(event)
-
-    def end(self) -> Iterator[ModelEvent]:
-        if self.ended:
-            return
-        if self._form == "document":
-            yield from self._whole_document()
-            return
-        for event in self._sse.flush():
-            if not self.ended:
-                yield from self._event(event)
-        if not self.ended:
-            yield from self._close()
-
-    def _recognise(self, piece: bytes) -> bytes:
-        """Tell a stream from a document by its first character; content types are often wrong."""
-        start = piece.lstrip(_SPACE)
-        if start:
-            self._form = "document" if start[:1] in (b"{", b"[", b"<") else "stream"
-        return start
 
     def _event(self, event: SseEvent) -> Iterator[ModelEvent]:
         data = read_json(event.data)
@@ -98,7 +50,7 @@ class AnthropicDecoder(Decoder):
         if isinstance(data, dict):
             yield from self._named(data.get("type") or event.name, data)
         elif event.name in _NEEDED and not self.finished:
-            raise self._incomplete(f"an event is no JSON object: {event.text}")
+            raise incomplete(self._origin, f"an event is no JSON object: {event.text}")
 
     def _named(self, kind: Any, data: dict[str, Any]) -> Iterator[ModelEvent]:
         self._events_seen += kind != "ping"
@@ -119,7 +71,7 @@ class AnthropicDecoder(Decoder):
                 case _:
                     pass
         except TooManyCalls as error:
-            raise self._incomplete(str(error)) from error
+            raise incomplete(self._origin, str(error)) from error
 
     def _start(self, message: Any) -> Iterator[ModelEvent]:
         if not isinstance(message, dict):
@@ -147,8 +99,7 @@ class AnthropicDecoder(Decoder):
     def _close(self) -> Iterator[ModelEvent]:
         """Give the terminal event, or say why there is none."""
         if self._finish is None or (not self._finish and not self._blocks.any):
-            what = "ended before it was complete" if self._events_seen else "was empty"
-            raise self._incomplete(f"the answer {what}")
+            raise cut_short(self._origin, self._events_seen)
         yield from self._blocks.end()
         if self._finish == WINDOW_FULL:
             text = "the answer filled the context window and is cut"
@@ -157,25 +108,21 @@ class AnthropicDecoder(Decoder):
         calls, said = self._blocks.calls, self._blocks.said
         yield read_finish(self._finish, self._details, calls=calls, said=said)
 
-    def _whole_document(self) -> Iterator[ModelEvent]:
-        body = bytes(self._document)
-        if body.lstrip(_SPACE).startswith(b"<"):
-            text = "the server answered with a web page: is the base URL right, or does a gateway"
-            raise failure_of_kind(self._origin, "network", f"{text} want a login first?")
-        document = read_json(body)
-        content = document.get("content") if isinstance(document, dict) else None
+    def _stream_ended(self) -> Iterator[ModelEvent]:
+        return self._close()
+
+    def _document(self, document: bytes) -> Iterator[ModelEvent]:
+        message = read_json(document)
+        content = message.get("content") if isinstance(message, dict) else None
         if not isinstance(content, list):
-            if document is None:
-                raise self._incomplete("the answer is neither a stream nor a JSON object")
-            raise failure_in_stream(self._origin, body)
-        yield from self._named("message_start", {"message": document})
+            if message is None:
+                raise incomplete(self._origin, "the answer is neither a stream nor a JSON object")
+            raise failure_in_stream(self._origin, document)
+        yield from self._named("message_start", {"message": message})
         for index, block in enumerate(content):
             yield from self._named("content_block_start", {"index": index, "content_block": block})
-        self._stop(document)
+        self._stop(message)
         yield from self._close()
-
-    def _incomplete(self, text: str) -> ModelFailure:
-        return failure_of_kind(self._origin, "incomplete", text, retryable=True)
 
 
 def _is_error(data: dict[str, Any]) -> bool:

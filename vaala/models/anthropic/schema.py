@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from vaala.models.anthropic.limits import PROPERTY_NAME_CHARS_MAX
-from vaala.models.responses.schema import legal_parameters
+from vaala.models.schema import legal_parameters
 
 _PROPERTY = re.compile(rf"[a-zA-Z0-9_.-]{{1,{PROPERTY_NAME_CHARS_MAX}}}")
 

@@ -17,8 +17,8 @@ from math import isfinite
 from typing import Any
 
 from vaala.models.base import CallDelta, CallEnd, CallStart, ModelEvent
-from vaala.models.chat.text import TextChannel
 from vaala.models.limits import CALLS_PER_ANSWER_MAX
+from vaala.models.text_channel import TextChannel
 from vaala_protocol.base import Malformed, decode, encode
 
 

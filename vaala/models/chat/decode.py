@@ -13,36 +13,29 @@ from typing import Any
 
 from vaala.models.base import (
     Finish,
-    FirstByte,
     ModelEvent,
-    ModelFailure,
     ReasoningDelta,
     TextDelta,
     UsageReport,
 )
+from vaala.models.body import BodyDecoder, cut_short, incomplete
 from vaala.models.chat.calls import CallAssembler, TooManyCalls
 from vaala.models.chat.finish import failure_kind, read_finish
-from vaala.models.chat.text import TextChannel
 from vaala.models.chat.usage import read_usage
-from vaala.models.events import Decoder
 from vaala.models.failures import Origin, failure_in_stream, failure_of_kind
-from vaala.models.limits import ANSWER_BYTES_MAX
-from vaala.models.sse import EventTooLarge, SseDecoder, SseEvent
+from vaala.models.sse import SseEvent
+from vaala.models.text_channel import TextChannel
 from vaala_protocol.base import Malformed, decode
 from vaala_protocol.settings import Usage
 
 _DONE = b"[DONE]"
-_SPACE = b" \t\r\n\xef\xbb\xbf"
 
 
-class ChatDecoder(Decoder):
+class ChatDecoder(BodyDecoder):
     """See `Decoder`."""
 
     def __init__(self, origin: Origin, tool_names: frozenset[str] = frozenset()) -> None:
-        self._origin = origin
-        self._sse = SseDecoder()
-        self._form: str | None = None
-        self._document = bytearray()
+        super().__init__(origin)
         self._text = TextChannel()
         self._reasoning = TextChannel()
         self._calls = CallAssembler(tool_names)
@@ -50,56 +43,10 @@ class ChatDecoder(Decoder):
         self._finish: str | None = None
         self._said = False
         self._refused = False
-        self._events_seen = 0
 
     @property
     def finished(self) -> bool:
         return self._finish is not None
-
-    @property
-    def events_seen(self) -> int:
-        return self._events_seen
-
-    def feed(self, piece: bytes) -> Iterator[ModelEvent]:
-        if self._form is None:
-            yield FirstByte()
-            self._form = "?"
-        if self._form == "?":
-            piece = self._recognise(piece)
-        if self._form == "document":
-            self._document += piece
-        if len(self._document) > ANSWER_BYTES_MAX:
-            raise self._incomplete(f"the answer is larger than {ANSWER_BYTES_MAX} bytes")
-        if piece and self._form == "stream":
-            try:
-                events = self._sse.feed(piece)
-            except EventTooLarge as error:
-                raise self._incomplete(str(error)) from error
-            for event in events:
-                if not self.ended:
-                    yield from self._event(event)
-
-    def end(self) -> Iterator[ModelEvent]:
-        """The body ended."""
-        if self.ended:
-            return
-        if self._form == "document":
-            yield from self._whole_document()
-            return
-        for event in self._sse.flush():
-            yield from self._event(event)
-        if not self.ended:
-            yield from self._close(None)
-
-    def _recognise(self, piece: bytes) -> bytes:
-        """Tell a stream from a document by its first character; content types are often wrong.
-
-        Return the piece without the space before that, which means nothing in either form.
-        """
-        start = piece.lstrip(_SPACE)
-        if start:
-            self._form = "document" if start[:1] in (b"{", b"[", b"<") else "stream"
-        return start
 
     def _event(self, event: SseEvent) -> Iterator[ModelEvent]:
         self._events_seen += 1
@@ -115,7 +62,7 @@ class ChatDecoder(Decoder):
                 raise failure_in_stream(self._origin, event.data)
             if event.name or self.finished:
                 return
-            raise self._incomplete(f"an event is no JSON object: {event.text}")
+            raise incomplete(self._origin, f"an event is no JSON object: {event.text}")
         if event.name == "error" or chunk.get("error") or chunk.get("object") == "error":
             raise failure_in_stream(self._origin, event.data)
         yield from self._chunk(chunk)
@@ -167,20 +114,19 @@ class ChatDecoder(Decoder):
             yield from self._calls.feed(delta.get("tool_calls"))
             yield from self._calls.feed_legacy(delta.get("function_call"))
         except TooManyCalls as error:
-            raise self._incomplete(str(error)) from error
+            raise incomplete(self._origin, str(error)) from error
 
     def _close(self, terminal: str | None) -> Iterator[ModelEvent]:
         """Give the terminal event, or say why there is none."""
         if self._finish is None and terminal is None:
-            what = "ended before it was complete" if self._events_seen else "was empty"
-            raise self._incomplete(f"the answer {what}")
+            raise cut_short(self._origin, self._events_seen)
         raw = self._finish or ""
         kind = failure_kind(raw)
         if kind is not None:
             text = f"the server ended the answer with {raw!r}"
             raise failure_of_kind(self._origin, kind, text, retryable=kind != "context_overflow")
         if not raw and not self._said and not len(self._calls):
-            raise self._incomplete("the answer was empty")
+            raise incomplete(self._origin, "the answer was empty")
         if piece := self._reasoning.end():
             yield ReasoningDelta(piece)
         if piece := self._text.end():
@@ -192,25 +138,21 @@ class ChatDecoder(Decoder):
     def _finish_event(self, raw: str) -> Finish:
         return read_finish(raw, calls=len(self._calls), said=self._said, refused=self._refused)
 
-    def _whole_document(self) -> Iterator[ModelEvent]:
-        body = bytes(self._document)
-        if body.lstrip(_SPACE).startswith(b"<"):
-            text = "the server answered with a web page: is the base URL right, or does a gateway"
-            raise failure_of_kind(self._origin, "network", f"{text} want a login first?")
-        self._events_seen = 1
-        document = _parse(SseEvent("", body.strip()))
-        if isinstance(document, list):
-            # Google answers with errors in an array.
-            raise failure_in_stream(self._origin, body)
-        if not isinstance(document, dict):
-            raise self._incomplete("the answer is neither a stream nor a JSON object")
-        if document.get("error") or not isinstance(document.get("choices"), list):
-            raise failure_in_stream(self._origin, body)
-        yield from self._chunk(document)
-        yield from self._close(None)
+    def _stream_ended(self) -> Iterator[ModelEvent]:
+        return self._close(None)
 
-    def _incomplete(self, text: str) -> ModelFailure:
-        return failure_of_kind(self._origin, "incomplete", text, retryable=True)
+    def _document(self, document: bytes) -> Iterator[ModelEvent]:
+        self._events_seen = 1
+        answer = _parse(SseEvent("", document))
+        if isinstance(answer, list):
+            # Google answers with errors in an array.
+            raise failure_in_stream(self._origin, document)
+        if not isinstance(answer, dict):
+            raise incomplete(self._origin, "the answer is neither a stream nor a JSON object")
+        if answer.get("error") or not isinstance(answer.get("choices"), list):
+            raise failure_in_stream(self._origin, document)
+        yield from self._chunk(answer)
+        yield from self._close(None)
 
 
 def _parse(event: SseEvent) -> Any:

@@ -13,13 +13,12 @@ from typing import Any, Literal, TypeAlias
 from vaala.models.base import (
     FirstByte,
     ModelEvent,
-    ModelFailure,
     ProviderBlob,
     ReasoningDelta,
     TextDelta,
     UsageReport,
 )
-from vaala.models.chat.text import TextChannel
+from vaala.models.body import cut_short, incomplete, web_page
 from vaala.models.events import Decoder
 from vaala.models.failures import Origin, failure_in_stream, failure_of_kind
 from vaala.models.gemini.calls import CallAssembler, TooManyCalls
@@ -30,6 +29,7 @@ from vaala.models.gemini.names import ToolNames
 from vaala.models.gemini.replay import Layout
 from vaala.models.gemini.usage import read_usage
 from vaala.models.sse import EventTooLarge, SseDecoder
+from vaala.models.text_channel import TextChannel
 from vaala.models.wire import json_bytes, read_json
 from vaala_protocol.settings import Usage
 
@@ -78,7 +78,7 @@ class GeminiDecoder(Decoder):
         try:
             bodies = self._bodies(piece)
         except EventTooLarge as error:
-            raise self._incomplete(str(error)) from error
+            raise incomplete(self._origin, str(error)) from error
         yield from self._take(bodies)
 
     def end(self) -> Iterator[ModelEvent]:
@@ -86,8 +86,7 @@ class GeminiDecoder(Decoder):
         if self.ended:
             return
         if self._form == "page":
-            text = "the server answered with a web page: is the base URL right, or does a gateway"
-            raise failure_of_kind(self._origin, "network", f"{text} want a login first?")
+            raise web_page(self._origin)
         yield from self._take(event.data for event in self._sse.flush())
         if not self.ended:
             yield from self._close()
@@ -125,7 +124,7 @@ class GeminiDecoder(Decoder):
             if self.finished:
                 return
             text = data.decode("utf-8", "replace")
-            raise self._incomplete(f"an event is no JSON object: {text}")
+            raise incomplete(self._origin, f"an event is no JSON object: {text}")
         if response.get("error"):
             raise failure_in_stream(self._origin, json_bytes(response))
         usage = response.get("usageMetadata")
@@ -168,7 +167,7 @@ class GeminiDecoder(Decoder):
             try:
                 yield from self._calls.feed(call, signature)
             except TooManyCalls as error:
-                raise self._incomplete(str(error)) from error
+                raise incomplete(self._origin, str(error)) from error
             return
         text = part.get("text")
         kind: _Kind = "thought" if part.get("thought") is True else "text"
@@ -197,8 +196,7 @@ class GeminiDecoder(Decoder):
     def _close(self) -> Iterator[ModelEvent]:
         """Give the terminal event, or say why there is none."""
         if not self._finish:
-            what = "ended before it was complete" if self._events_seen else "was empty"
-            raise self._incomplete(f"the answer {what}")
+            raise cut_short(self._origin, self._events_seen)
         empty = not self._said and not len(self._calls)
         kind = failure_kind(self._finish, empty=empty)
         if kind is not None:
@@ -215,6 +213,3 @@ class GeminiDecoder(Decoder):
             yield ProviderBlob("message", data)
         self.ended = True
         yield read_finish(self._finish, calls=len(self._calls))
-
-    def _incomplete(self, text: str) -> ModelFailure:
-        return failure_of_kind(self._origin, "incomplete", text, retryable=True)

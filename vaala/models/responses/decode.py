@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from vaala.models.base import FirstByte, ModelEvent, ModelFailure, ProviderBlob, UsageReport
-from vaala.models.events import Decoder
-from vaala.models.failures import Origin, failure_in_stream, failure_of_kind
-from vaala.models.responses.body import Body
+from vaala.models.base import ModelEvent, ProviderBlob, UsageReport
+from vaala.models.body import BodyDecoder, cut_short, incomplete
+from vaala.models.failures import Origin, failure_in_stream
 from vaala.models.responses.finish import (
     FAILED,
     RUNNING,
@@ -24,58 +23,23 @@ from vaala.models.responses.finish import (
 from vaala.models.responses.output import Output, TooMuch
 from vaala.models.responses.replay import private_data
 from vaala.models.responses.usage import read_usage
-from vaala.models.sse import EventTooLarge, SseEvent
+from vaala.models.sse import SseEvent
 from vaala.models.wire import read_json
 
 _DONE = b"[DONE]"
 _KEEP_ALIVES = ("keepalive", "ping", "response.heartbeat")
 
 
-class ResponsesDecoder(Decoder):
+class ResponsesDecoder(BodyDecoder):
     """See `Decoder`. ``names`` gives the names of tools by what they are called on the wire."""
 
     def __init__(self, origin: Origin, names: Mapping[str, str] | None = None) -> None:
-        self._origin = origin
-        self._body = Body()
+        super().__init__(origin)
         self._output = Output(names)
-        self._begun = False
-        self._events_seen = 0
 
     @property
     def finished(self) -> bool:
         return self.ended
-
-    @property
-    def events_seen(self) -> int:
-        return self._events_seen
-
-    def feed(self, piece: bytes) -> Iterator[ModelEvent]:
-        if not self._begun:
-            self._begun = True
-            yield FirstByte()
-        try:
-            events = self._body.feed(piece)
-        except EventTooLarge as error:
-            raise self._incomplete(str(error)) from error
-        yield from self._events(events)
-
-    def end(self) -> Iterator[ModelEvent]:
-        if self.ended:
-            return
-        document = self._body.document
-        if document is not None:
-            yield from self._whole_document(document)
-            return
-        yield from self._events(self._body.end())
-        if not self.ended:
-            what = "ended before it was complete" if self._events_seen else "was empty"
-            raise self._incomplete(f"the answer {what}")
-
-    def _events(self, events: list[SseEvent]) -> Iterator[ModelEvent]:
-        for event in events:
-            if self.ended:
-                return
-            yield from self._event(event)
 
     def _event(self, event: SseEvent) -> Iterator[ModelEvent]:
         data = event.data.strip()
@@ -88,7 +52,7 @@ class ResponsesDecoder(Decoder):
                 raise failure_in_stream(self._origin, event.data)
             if event.name:
                 return
-            raise self._incomplete(f"an event is no JSON object: {event.text}")
+            raise incomplete(self._origin, f"an event is no JSON object: {event.text}")
         kind = value.get("type")
         kind = kind if isinstance(kind, str) else event.name
         if kind in _KEEP_ALIVES:
@@ -104,7 +68,7 @@ class ResponsesDecoder(Decoder):
             try:
                 yield from self._output.event(kind, value)
             except TooMuch as error:
-                raise self._incomplete(str(error)) from error
+                raise incomplete(self._origin, str(error)) from error
 
     def _close(self, response: dict[str, Any], status: str) -> Iterator[ModelEvent]:
         """Give the terminal event of a response, or say why it has none.
@@ -134,22 +98,19 @@ class ResponsesDecoder(Decoder):
         try:
             yield from events
         except TooMuch as error:
-            raise self._incomplete(str(error)) from error
+            raise incomplete(self._origin, str(error)) from error
 
-    def _whole_document(self, document: bytes) -> Iterator[ModelEvent]:
-        if document.startswith(b"<"):
-            text = "the server answered with a web page: is the base URL right, or does a gateway"
-            raise failure_of_kind(self._origin, "network", f"{text} want a login first?")
+    def _stream_ended(self) -> Iterator[ModelEvent]:
+        raise cut_short(self._origin, self._events_seen)
+
+    def _document(self, document: bytes) -> Iterator[ModelEvent]:
         self._events_seen = 1
         response = read_json(document)
         if not isinstance(response, dict | list):
-            raise self._incomplete("the answer is neither a stream nor a JSON object")
+            raise incomplete(self._origin, "the answer is neither a stream nor a JSON object")
         if isinstance(response, list) or not isinstance(response.get("output"), list):
             raise failure_in_stream(self._origin, document)
         if response.get("status") in RUNNING:
             text = f"the server answered with a response that is still {response['status']}"
-            raise self._incomplete(text)
+            raise incomplete(self._origin, text)
         yield from self._close(response, "completed")
-
-    def _incomplete(self, text: str) -> ModelFailure:
-        return failure_of_kind(self._origin, "incomplete", text, retryable=True)

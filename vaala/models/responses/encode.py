@@ -25,7 +25,7 @@ from vaala.models.base import (
 from vaala.models.responses.content import arguments_of, text_of
 from vaala.models.responses.limits import OUTPUT_TOKENS_MIN, TOOLS_MAX
 from vaala.models.responses.replay import message_item, replayed
-from vaala.models.responses.schema import legal_parameters
+from vaala.models.schema import legal_parameters
 from vaala.models.tool_names import wire_name
 from vaala.models.wire import call_id, json_bytes
 from vaala.text import is_blank

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, TypeAlias
 
-from vaala.models.chat.text import TextChannel
+from vaala.models.text_channel import TextChannel
 from vaala.models.wire import json_bytes
 
 Kind: TypeAlias = Literal["message", "reasoning", "function_call", "other"]

@@ -7,7 +7,6 @@ format, so a long history costs a copy of bytes. Folding step by step equals fol
 
 from __future__ import annotations
 
-import re
 from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Literal, TypeAlias
@@ -34,7 +33,6 @@ Role: TypeAlias = Literal["user", "assistant", "result"]
 WHOLE = Context()
 """Nothing is left out."""
 
-_ILLEGAL_IN_NAME = re.compile(r"[^a-zA-Z0-9_-]")
 _MALFORMED_CHARACTERS_MAX = 2_000
 
 
@@ -184,12 +182,7 @@ def last_words_of(items: Iterable[Item]) -> str:
 
 
 def _call(item: ToolCall, id: str) -> CallPart:
-    return CallPart(id, legal_name(item.name), _arguments(item.arguments), item.private)
-
-
-def legal_name(name: str) -> str:
-    """Return a tool name that every provider takes: 1 to 64 of ``[a-zA-Z0-9_-]``."""
-    return _ILLEGAL_IN_NAME.sub("_", name)[:64] or "unknown"
+    return CallPart(id, item.name, _arguments(item.arguments), item.private)
 
 
 def _arguments(text: str) -> str:

@@ -8,6 +8,10 @@ SSE_EVENT_BYTES_MAX = 8 * 1024 * 1024
 ANSWER_BYTES_MAX = 32 * 1024 * 1024
 """A whole answer that came as one JSON document."""
 
+SCHEMA_DEPTH_MAX = 32
+"""Levels of a tool's parameters; what is deeper becomes "anything". Parsers of servers stop at
+about 128 levels of JSON, and a level of a schema has up to three."""
+
 CALLS_PER_ANSWER_MAX = 256
 """Tool calls in one answer; more is a model that runs in circles."""
 

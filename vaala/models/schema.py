@@ -13,7 +13,7 @@ from __future__ import annotations
 from math import isfinite
 from typing import Any
 
-from vaala.models.responses.limits import SCHEMA_DEPTH_MAX
+from vaala.models.limits import SCHEMA_DEPTH_MAX
 
 _TYPES = ("null", "boolean", "object", "array", "number", "integer", "string")
 _NOT_AT_TOP = ("oneOf", "anyOf", "allOf", "enum", "not", "if", "then", "else")

@@ -9,7 +9,7 @@ import pytest
 
 from tests.vaala.core.chat import body_of, chat_model, messages_in
 from tests.vaala.core.items import TURN, call, said, text, user
-from vaala.agent.history import History, last_words_of, legal_name, messages_of, read_history
+from vaala.agent.history import History, last_words_of, messages_of, read_history
 from vaala.changes import replace
 from vaala.models.base import AssistantSaid
 from vaala_protocol.content import ImageContent
@@ -98,17 +98,6 @@ def test_a_repeated_id_becomes_distinct() -> None:
     ids = [one["id"] for message in messages for one in message.get("tool_calls", ())]
     assert len(set(ids)) == 4
     assert results(messages) == ["A", "B", "A", "B"]
-
-
-@pytest.mark.parametrize(
-    ("name", "legal"),
-    [
-        ("read", "read"), ("a b/c", "a_b_c"), ("caf\u00e9", "caf_"), ("", "unknown"),
-        ("x" * 99, "x" * 64),
-    ],
-)  # fmt: skip
-def test_names_are_made_legal(name: str, legal: str) -> None:
-    assert legal_name(name) == legal
 
 
 def test_an_answer_of_nothing_is_not_sent() -> None:  # A4-1

@@ -24,7 +24,7 @@ from vaala.models.failures import Origin
 from vaala.testing.provider_chat import DONE, chunk, data, usage_chunk
 from vaala_protocol.settings import Usage
 
-TOOLS = frozenset({"read", "read_file", "write_file"})
+TOOLS = {name: name for name in ("read", "read_file", "write_file")}
 
 
 def decode(*pieces: bytes) -> list[ModelEvent]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from vaala.models.base import (
     ModelFailure,
     ModelRequest,
     ReasoningPart,
+    ToolSpec,
     UserSaid,
 )
 from vaala.models.chat.encode import call_id, encode_messages, request_body
@@ -93,12 +95,22 @@ def test_arguments_in_the_history_are_always_an_object(arguments: str) -> None: 
     assert (value == {}) == (not arguments.strip())
 
 
-@pytest.mark.parametrize(
-    ("name", "legal"), [("a.b/c", "a_b_c"), ("", "unnamed"), ("x" * 80, "x" * 64), ("读", "_")]
-)
-def test_names_in_the_history_are_legal(name: str, legal: str) -> None:  # B7-3
-    message = one(AssistantSaid("", calls=(CallPart("x", name, "{}"),)))
-    assert message["tool_calls"][0]["function"]["name"] == legal
+ODD_NAMES = ["a.b/c", "a b/c", "caf\u00e9", "", "x" * 80, "x" * 99, "\u8bfb", "a_b_c", "read"]
+
+
+def test_names_are_legal_distinct_and_the_same_in_history_and_tools() -> None:  # B7-3
+    called = [
+        one(AssistantSaid("", calls=(CallPart("x", name, "{}"),)))["tool_calls"][0]["function"]
+        for name in ODD_NAMES
+    ]
+    names = [function["name"] for function in called]
+    assert all(re.fullmatch("[a-zA-Z0-9_-]{1,64}", name) for name in names)
+    assert len(set(names)) == len(names)
+    assert names[-2:] == ["a_b_c", "read"]
+    tools = tuple(ToolSpec(name, "", {"type": "object"}) for name in ODD_NAMES)
+    assert [
+        tool["function"]["name"] for tool in body(ModelRequest("", tools, b"", ()))["tools"]
+    ] == names
 
 
 def test_ids_are_short_stable_and_distinct() -> None:  # A3-3 B5-4

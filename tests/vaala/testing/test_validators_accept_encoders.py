@@ -169,7 +169,7 @@ async def test_what_an_answer_keeps_goes_back_to_its_model(api: Api, said: list[
 
 
 # B7-1, B7-2, B7-3, B7-4, B7-5
-@pytest.mark.parametrize("api", ["anthropic", "responses", "gemini"])
+@every_format
 async def test_any_tool_becomes_a_valid_declaration(api: Api) -> None:
     for seed in range(LOGS):
         random = Random(seed)

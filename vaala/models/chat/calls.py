@@ -12,7 +12,7 @@ Servers disagree on what a delta says. What is relied on, in this order:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from math import isfinite
 from typing import Any
 
@@ -52,9 +52,12 @@ class _Call:
 
 
 class CallAssembler:
-    """Takes the entries of ``tool_calls`` and gives call events."""
+    """Takes the entries of ``tool_calls`` and gives call events.
 
-    def __init__(self, tool_names: frozenset[str] = frozenset()) -> None:
+    ``tool_names`` are the names of tools by what they are called on the wire.
+    """
+
+    def __init__(self, tool_names: Mapping[str, str]) -> None:
         self._tool_names = tool_names
         self._calls: list[_Call] = []
         self._by_index: dict[int, _Call] = {}
@@ -119,7 +122,7 @@ class CallAssembler:
     def _start(self, call: _Call) -> CallStart:
         call.number = self._started
         self._started += 1
-        return CallStart(call.number, call.name)
+        return CallStart(call.number, self._tool_names.get(call.name, call.name))
 
     def _call_of(self, index: int | None, id_: str, name: str, place: int) -> _Call:
         known = self._known(index, id_, place, name)

@@ -8,7 +8,8 @@ closed says nothing. Everything else, an error inside a 200, a web page, nothing
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from vaala.models.base import (
@@ -29,12 +30,13 @@ from vaala_protocol.base import Malformed, decode
 from vaala_protocol.settings import Usage
 
 _DONE = b"[DONE]"
+_NO_NAMES: Mapping[str, str] = MappingProxyType({})
 
 
 class ChatDecoder(BodyDecoder):
-    """See `Decoder`."""
+    """See `Decoder`. ``tool_names`` are the names of tools by what they are called on the wire."""
 
-    def __init__(self, origin: Origin, tool_names: frozenset[str] = frozenset()) -> None:
+    def __init__(self, origin: Origin, tool_names: Mapping[str, str] = _NO_NAMES) -> None:
         super().__init__(origin)
         self._text = TextChannel()
         self._reasoning = TextChannel()

@@ -21,11 +21,11 @@ from vaala.models.base import (
     ToolSpec,
     UserSaid,
 )
+from vaala.models.schema import legal_parameters
+from vaala.models.tool_names import wire_name
 from vaala_protocol.base import Malformed, decode, encode
 from vaala_protocol.content import Content, FileContent, ImageContent, TextContent
 
-_LEGAL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_ILLEGAL = re.compile(r"[^A-Za-z0-9_-]")
 _HEX_ID = re.compile(r"[0-9a-f]{32}")
 
 RESERVED_OPTIONS = frozenset({"model", "messages", "tools", "stream", "stream_options", "n"})
@@ -52,7 +52,7 @@ def request_body(
         parts.append(b',"stream_options":{"include_usage":true}')
     # An empty list of tools is refused by some servers: the key is left out.
     if request.tools:
-        parts += [b',"tools":', _json([_tool(tool) for tool in request.tools])]
+        parts += [b',"tools":', _json(_tools(request.tools))]
     for name, value in _fields(request, output_limit_field).items():
         parts += [b",", encode(name), b":", _json(value)]
     parts.append(b"}")
@@ -124,15 +124,9 @@ def _assistant(message: AssistantSaid) -> dict[str, Any]:
 
 
 def _call(call: CallPart) -> dict[str, Any]:
-    function = {"name": _legal_name(call.name), "arguments": _legal_arguments(call.arguments)}
+    # A model may have called what no tool is called; servers refuse such a name in the history.
+    function = {"name": wire_name(call.name), "arguments": _legal_arguments(call.arguments)}
     return {"id": call_id(call.id), "type": "function", "function": function}
-
-
-def _legal_name(name: str) -> str:
-    """A model may have called what no tool is called; servers refuse such a name in the history."""
-    if _LEGAL_NAME.fullmatch(name):
-        return name
-    return _ILLEGAL.sub("_", name)[:64] or "unnamed"
 
 
 def _legal_arguments(arguments: str) -> str:
@@ -147,12 +141,20 @@ def _legal_arguments(arguments: str) -> str:
     return _json({"malformed_arguments": arguments}).decode()
 
 
-def _tool(tool: ToolSpec) -> dict[str, Any]:
-    function = {
-        "name": tool.name,
-        "description": tool.description,
-        "parameters": tool.parameters,
-    }
+def _tools(tools: Iterable[ToolSpec]) -> list[dict[str, Any]]:
+    """Return the tools as servers take them; of two with one name the first counts."""
+    named: dict[str, dict[str, Any]] = {}
+    for tool in tools:
+        name = wire_name(tool.name)
+        if name not in named:
+            named[name] = _tool(name, tool)
+    return list(named.values())
+
+
+def _tool(name: str, tool: ToolSpec) -> dict[str, Any]:
+    function: dict[str, Any] = {"name": name, "parameters": legal_parameters(tool.parameters)}
+    if tool.description.strip():
+        function["description"] = tool.description
     return {"type": "function", "function": function}
 
 

@@ -17,6 +17,7 @@ from vaala.models.http import Call, Http
 from vaala.models.limits import ERROR_BODY_BYTES_MAX
 from vaala.models.listing import with_models_meant
 from vaala.models.provider import Provider
+from vaala.models.tool_names import names_of
 
 if TYPE_CHECKING:
     from vaala.models.exchange import Answer
@@ -86,9 +87,8 @@ class ChatModel(ClientModel):
 
     @asynccontextmanager
     async def stream(self, request: ModelRequest) -> AsyncGenerator[AsyncIterator[ModelEvent]]:
-        names = frozenset(tool.name for tool in request.tools)
         origin = self._client.origin
-        decoder = ChatDecoder(origin, names)
+        decoder = ChatDecoder(origin, names_of(request.tools))
         progress_s = (request.deadlines or self.deadlines).progress_s
         async with (
             self._client.answer(request, self._model) as answer,

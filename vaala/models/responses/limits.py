@@ -9,10 +9,6 @@ TOOLS_MAX = 128
 OUTPUT_TOKENS_MIN = 16
 """OpenAI: "Invalid 'max_output_tokens': integer below minimum value. Expected a value >= 16"."""
 
-SCHEMA_DEPTH_MAX = 32
-"""Levels of a tool's parameters; what is deeper becomes "anything". Parsers of servers stop at
-about 128 levels of JSON, and a level of a schema has up to three."""
-
 OUTPUT_ITEMS_MAX = 4096
 """Items of one answer: messages, pieces of reasoning, calls."""
 

@@ -6,19 +6,15 @@ import re
 
 from vaala.testing.validators import chat_rules as rules
 from vaala.testing.validators.common import (
-    JsonObject,
-    NotStrictJson,
     Report,
     as_array,
     as_object,
-    check_values,
     child,
     show,
-    strict_json,
 )
-from vaala.testing.validators.limits import MAX_CALL_ID_CHARS, MAX_NAME_CHARS
+from vaala.testing.validators.limits import MAX_CALL_ID_CHARS
+from vaala.testing.validators.openai_calls import check_arguments, check_name
 
-FUNCTION_NAME = re.compile(rf"[a-zA-Z0-9_-]{{1,{MAX_NAME_CHARS}}}")
 _CALL_ID = re.compile(rf"[a-zA-Z0-9_-]{{1,{MAX_CALL_ID_CHARS}}}")
 _MISTRAL_CALL_ID = re.compile(r"[a-zA-Z0-9]{9}")
 
@@ -56,26 +52,6 @@ def _check_function(value: object, path: str, report: Report) -> None:
         message = "a function holds 'name' and 'arguments', no more and no less"
         report.add(rules.CALL_SHAPE, path, message)
         return
-    name = function["name"]
-    if not isinstance(name, str) or FUNCTION_NAME.fullmatch(name) is None:
-        message = f"{show(name)} is not 1 to {MAX_NAME_CHARS} letters, digits, '_' and '-'"
-        report.add(rules.CALL_NAME, child(path, "name"), message)
-    _check_arguments(function, child(path, "arguments"), report)
-
-
-def _check_arguments(function: JsonObject, path: str, report: Report) -> None:
-    text = function["arguments"]
-    if not isinstance(text, str):
-        report.add(rules.CALL_ARGUMENTS, path, f"is no string but {type(text).__name__}")
-        return
-    try:
-        arguments = strict_json(text)
-    except NotStrictJson as error:
-        report.add(rules.CALL_ARGUMENTS, path, str(error))
-        return
-    if as_object(arguments) is None:
-        message = f"holds no JSON object but {type(arguments).__name__}"
-        report.add(rules.CALL_ARGUMENTS, path, message)
-        return
-    # Servers decode the string before they render it, so escapes inside it count as text too.
-    check_values(arguments, path, report)
+    check_name(function["name"], rules.CALL_NAME, child(path, "name"), report)
+    arguments_path = child(path, "arguments")
+    check_arguments(function["arguments"], rules.CALL_ARGUMENTS, arguments_path, report)

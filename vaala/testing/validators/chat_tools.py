@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from vaala.testing.validators import chat_rules as rules
-from vaala.testing.validators.chat_calls import FUNCTION_NAME
 from vaala.testing.validators.common import (
     JsonArray,
     JsonObject,
@@ -15,7 +14,8 @@ from vaala.testing.validators.common import (
     show,
 )
 from vaala.testing.validators.json_schema import schema_faults
-from vaala.testing.validators.limits import MAX_NAME_CHARS, MAX_TOOLS
+from vaala.testing.validators.limits import MAX_TOOLS
+from vaala.testing.validators.openai_calls import check_new_name
 
 _FUNCTION_KEYS = frozenset(("name", "description", "parameters", "strict"))
 _NOT_AT_TOP = ("oneOf", "anyOf", "allOf", "enum", "not")
@@ -57,14 +57,8 @@ def _check_array(tools: JsonArray, report: Report) -> set[str]:
 def _check_function(function: JsonObject, names: set[str], path: str, report: Report) -> None:
     for key in function.keys() - _FUNCTION_KEYS:
         report.add(rules.TOOLS_SHAPE, child(path, key), f"a function has no {show(key)}")
-    name = function.get("name")
-    if not isinstance(name, str) or FUNCTION_NAME.fullmatch(name) is None:
-        message = f"{show(name)} is not 1 to {MAX_NAME_CHARS} letters, digits, '_' and '-'"
-        report.add(rules.TOOLS_NAME, child(path, "name"), message)
-    elif name in names:
-        report.add(rules.TOOLS_UNIQUE, child(path, "name"), f"a second tool named {show(name)}")
-    else:
-        names.add(name)
+    name_rules = (rules.TOOLS_NAME, rules.TOOLS_UNIQUE)
+    check_new_name(function.get("name"), names, name_rules, child(path, "name"), report)
     description = function.get("description", "absent")
     if not isinstance(description, str) or is_blank(description):
         message = f"{show(description)} is no text"

@@ -9,20 +9,17 @@ from vaala.testing.validators import responses_rules as rules
 from vaala.testing.validators.common import (
     JsonArray,
     JsonObject,
-    NotStrictJson,
     Report,
     as_array,
     as_object,
-    check_values,
     child,
     show,
-    strict_json,
 )
 from vaala.testing.validators.limits import (
-    MAX_NAME_CHARS,
     RESPONSES_MAX_ID_CHARS,
     RESPONSES_MAX_OUTPUT_CHARS,
 )
+from vaala.testing.validators.openai_calls import check_arguments, check_name
 from vaala.testing.validators.responses_content import (
     INPUT_PARTS,
     OUTPUT_PARTS,
@@ -31,7 +28,6 @@ from vaala.testing.validators.responses_content import (
 )
 from vaala.testing.validators.values import is_text, shape
 
-FUNCTION_NAME = re.compile(rf"[a-zA-Z0-9_-]{{1,{MAX_NAME_CHARS}}}")
 _ID = re.compile(rf"[a-zA-Z0-9_-]{{1,{RESPONSES_MAX_ID_CHARS}}}")
 _ROLES = ("user", "assistant", "system", "developer")
 _STATUSES = ("in_progress", "completed", "incomplete")
@@ -121,34 +117,14 @@ def _check_call(item: JsonObject, path: str, report: Report) -> None:
     if not _CALL.check(item, rules.ITEM_KEYS, path, report):
         return
     _check_call_id(item["call_id"], child(path, "call_id"), report)
-    name = item["name"]
-    if not isinstance(name, str) or FUNCTION_NAME.fullmatch(name) is None:
-        message = f"{show(name)} is not 1 to {MAX_NAME_CHARS} letters, digits, '_' and '-'"
-        report.add(rules.CALL_NAME, child(path, "name"), message)
-    _check_arguments(item["arguments"], child(path, "arguments"), report)
+    check_name(item["name"], rules.CALL_NAME, child(path, "name"), report)
+    check_arguments(item["arguments"], rules.CALL_ARGUMENTS, child(path, "arguments"), report)
 
 
 def _check_call_id(value: object, path: str, report: Report) -> None:
     if not isinstance(value, str) or not 1 <= len(value) <= RESPONSES_MAX_ID_CHARS:
         message = f"{show(value)} is not 1 to {RESPONSES_MAX_ID_CHARS} characters"
         report.add(rules.CALL_ID, path, message)
-
-
-def _check_arguments(text: object, path: str, report: Report) -> None:
-    if not isinstance(text, str):
-        report.add(rules.CALL_ARGUMENTS, path, f"is no string but {type(text).__name__}")
-        return
-    try:
-        arguments = strict_json(text)
-    except NotStrictJson as error:
-        report.add(rules.CALL_ARGUMENTS, path, str(error))
-        return
-    if as_object(arguments) is None:
-        message = f"holds no JSON object but {type(arguments).__name__}"
-        report.add(rules.CALL_ARGUMENTS, path, message)
-        return
-    # Servers decode the string before they render it, so escapes inside it count as text too.
-    check_values(arguments, path, report)
 
 
 def _check_output(item: JsonObject, path: str, report: Report) -> None:

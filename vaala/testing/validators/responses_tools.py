@@ -15,8 +15,8 @@ from vaala.testing.validators.common import (
     show,
 )
 from vaala.testing.validators.json_schema import Keys, schema_faults, subschemas
-from vaala.testing.validators.limits import MAX_NAME_CHARS, MAX_TOOLS
-from vaala.testing.validators.responses_items import FUNCTION_NAME
+from vaala.testing.validators.limits import MAX_TOOLS
+from vaala.testing.validators.openai_calls import check_new_name
 from vaala.testing.validators.values import shape
 
 _FUNCTION = shape("type name parameters", "description strict defer_loading")
@@ -57,14 +57,8 @@ def _check_array(tools: JsonArray, report: Report) -> set[str]:
 
 
 def _check_function(tool: JsonObject, names: set[str], path: str, report: Report) -> None:
-    name = tool["name"]
-    if not isinstance(name, str) or FUNCTION_NAME.fullmatch(name) is None:
-        message = f"{show(name)} is not 1 to {MAX_NAME_CHARS} letters, digits, '_' and '-'"
-        report.add(rules.TOOLS_NAME, child(path, "name"), message)
-    elif name in names:
-        report.add(rules.TOOLS_UNIQUE, child(path, "name"), f"a second tool named {show(name)}")
-    else:
-        names.add(name)
+    name_rules = (rules.TOOLS_NAME, rules.TOOLS_UNIQUE)
+    check_new_name(tool["name"], names, name_rules, child(path, "name"), report)
     if not isinstance(tool.get("description"), str | None):
         report.add(rules.TOOLS_SHAPE, child(path, "description"), "is no text")
     strict = tool.get("strict")

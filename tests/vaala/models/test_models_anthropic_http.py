@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 
 import pytest
 import trio
@@ -13,6 +12,7 @@ import trio.testing
 from msgspec.structs import replace
 
 from tests.vaala.models.anthropic_checker import complaints
+from tests.vaala.models.asking import Asked
 from vaala.agent.answer import AnswerBuilder, Place
 from vaala.agent.history import messages_of
 from vaala.live import LiveParts
@@ -20,8 +20,6 @@ from vaala.models.anthropic.model import make_client
 from vaala.models.base import (
     Deadlines,
     Finish,
-    Model,
-    ModelEvent,
     ModelFailure,
     ModelRequest,
     TextDelta,
@@ -32,7 +30,7 @@ from vaala.models.http import open_http
 from vaala.models.provider import Provider
 from vaala.models.secret import Secret
 from vaala.models.set import open_models
-from vaala.testing import CUT, STALL, ChatServer, chat_server
+from vaala.testing import CUT, STALL, chat_server
 from vaala.testing.provider import Reply, one_byte_each
 from vaala.testing.provider_anthropic import (
     answer,
@@ -53,19 +51,8 @@ TOOL = ToolSpec("read.file", "Read a file.", {"type": "object", "properties": {}
 REQUEST = ModelRequest("Be brief.", (TOOL,), b"", (UserSaid((TextContent(text="hello"),)),))
 
 
-@dataclass(frozen=True)
-class Rig:
-    server: ChatServer
-    model: Model
-
-    async def run(self, request: ModelRequest = REQUEST) -> list[ModelEvent]:
-        async with self.model.stream(request) as events:
-            return [event async for event in events]
-
-    async def fails(self, request: ModelRequest = REQUEST) -> ModelFailure:
-        with pytest.raises(ModelFailure) as caught:
-            await self.run(request)
-        return caught.value
+class Rig(Asked):
+    """And what this format has besides."""
 
     async def items(self, request: ModelRequest) -> list[Item]:
         """Return the items that an agent makes of the answer."""
@@ -86,7 +73,7 @@ async def rig(model: str = "claude-opus-5-5", **headers: str) -> AsyncGenerator[
             "anthropic", server.base_url, "anthropic", key=Secret(KEY), headers=secrets
         )
         await http.load()
-        yield Rig(server, make_client(provider, http).model(model))
+        yield Rig(server, make_client(provider, http).model(model), REQUEST)
 
 
 async def test_a_request_and_its_answer() -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.vaala.models.decoding import decoded
 from vaala.models.anthropic.decode import AnthropicDecoder
 from vaala.models.base import (
     CallEnd,
@@ -34,16 +35,7 @@ WITH_VALUES = [name for name in ANSWERS if "text" in EXPECTED[name]]
 
 def decode(pieces: Iterable[bytes]) -> tuple[list[ModelEvent], ModelFailure | None]:
     decoder = AnthropicDecoder(Origin("recorded"))
-    events: list[ModelEvent] = []
-    try:
-        for piece in pieces:
-            for event in decoder.feed(piece):
-                events.append(event)
-        for event in decoder.end():
-            events.append(event)
-    except ModelFailure as failure:
-        return events, failure
-    return events, None
+    return decoded(decoder, pieces)
 
 
 def summary(pieces: Iterable[bytes]) -> dict[str, Any]:

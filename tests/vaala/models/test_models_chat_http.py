@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 
 import pytest
 import trio
 import trio.testing
 from msgspec.structs import replace
 
+from tests.vaala.models.asking import Asked
 from vaala.models.base import (
     AssistantSaid,
     CallEnd,
@@ -31,7 +31,7 @@ from vaala.models.http import open_http
 from vaala.models.limits import TAIL_S
 from vaala.models.provider import Provider
 from vaala.models.secret import Secret
-from vaala.testing import CUT, STALL, ChatServer, Reply, chat_server
+from vaala.testing import CUT, STALL, Reply, chat_server
 from vaala.testing.provider_chat import (
     DONE,
     call,
@@ -56,28 +56,13 @@ def said(words: str) -> UserSaid:
 REQUEST = ModelRequest("Be brief.", (TOOL,), b"", (said("hello"),))
 
 
-@dataclass(frozen=True)
-class Rig:
-    server: ChatServer
-    model: ChatModel
-
-    async def run(self, request: ModelRequest = REQUEST) -> list[ModelEvent]:
-        async with self.model.stream(request) as events:
-            return [event async for event in events]
-
-    async def fails(self, request: ModelRequest = REQUEST) -> ModelFailure:
-        with pytest.raises(ModelFailure) as caught:
-            await self.run(request)
-        return caught.value
-
-
 @asynccontextmanager
-async def rig(**environ: str) -> AsyncGenerator[Rig]:
+async def rig(**environ: str) -> AsyncGenerator[Asked]:
     async with chat_server() as server, open_http(environ) as http:
         provider = Provider("fake", server.base_url, key=Secret(KEY), windows={"m": 99})
         # Imported here, so that no test has the thread of the first import in it.
         await http.load()
-        yield Rig(server, ChatModel(ChatClient(provider, http), "m"))
+        yield Asked(server, ChatModel(ChatClient(provider, http), "m"), REQUEST)
 
 
 async def test_a_request_and_its_answer() -> None:
@@ -228,7 +213,7 @@ async def test_no_server() -> None:
         await listener.aclose()
         async with open_http({}) as http:
             gone = Provider("gone", f"http://127.0.0.1:{port}/v1")
-            failure = await Rig(r.server, ChatModel(ChatClient(gone, http), "m")).fails()
+            failure = await Asked(r.server, ChatModel(ChatClient(gone, http), "m"), REQUEST).fails()
         assert (failure.kind, failure.retryable) == ("network", False)
         assert "nothing listens there" in failure.message
 
@@ -237,7 +222,9 @@ async def test_a_key_that_is_no_header_is_not_shown() -> None:
     async with chat_server() as server, open_http({}) as http:
         for key in ("secret\nkey-123456", "schlüssel-1234"):
             provider = Provider("fake", server.base_url, key=Secret(key))
-            failure = await Rig(server, ChatModel(ChatClient(provider, http), "m")).fails()
+            failure = await Asked(
+                server, ChatModel(ChatClient(provider, http), "m"), REQUEST
+            ).fails()
             assert failure.kind == "invalid_request"
             assert "key-123456" not in failure.message
             assert "1234" not in failure.message
@@ -260,7 +247,7 @@ async def test_leaving_early_closes_the_request() -> None:
         assert TextDelta("next") in await r.run()
 
 
-async def _stalled(r: Rig, scope: trio.CancelScope, seen: list[ModelEvent]) -> None:
+async def _stalled(r: Asked, scope: trio.CancelScope, seen: list[ModelEvent]) -> None:
     with scope:
         async with r.model.stream(REQUEST) as events:
             async for event in events:
@@ -287,7 +274,7 @@ QUICK = Deadlines(connect_s=5, first_byte_s=60, silence_s=30, progress_s=300)
 
 
 @asynccontextmanager
-async def running(r: Rig) -> AsyncIterator[list[ModelEvent | ModelFailure]]:
+async def running(r: Asked) -> AsyncIterator[list[ModelEvent | ModelFailure]]:
     """Run a call beside the test; what it gives, a failure last, is in the list."""
     out: list[ModelEvent | ModelFailure] = []
 

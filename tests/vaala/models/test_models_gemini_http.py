@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
 import trio
 from msgspec.structs import replace
 
+from tests.vaala.models.asking import Asked
 from vaala.agent.answer import Answer, AnswerBuilder, Place
 from vaala.agent.history import messages_of
 from vaala.live import LiveParts
@@ -23,7 +23,6 @@ from vaala.models.base import (
     Message,
     Model,
     ModelEvent,
-    ModelFailure,
     ModelRequest,
     TextDelta,
     ToolSpec,
@@ -37,7 +36,7 @@ from vaala.models.http import open_http
 from vaala.models.limits import TAIL_S
 from vaala.models.provider import Provider
 from vaala.models.secret import Secret
-from vaala.testing import CUT, STALL, ChatServer, Reply, chat_server
+from vaala.testing import CUT, STALL, Reply, chat_server
 from vaala.testing.provider import one_byte_each
 from vaala.testing.provider_gemini import (
     answer,
@@ -71,30 +70,15 @@ def said(words: str) -> UserSaid:
 REQUEST = ModelRequest("Be brief.", (TOOL,), b"", (said("hello"),))
 
 
-@dataclass(frozen=True)
-class Rig:
-    server: ChatServer
-    model: Model
-
-    async def run(self, request: ModelRequest = REQUEST) -> list[ModelEvent]:
-        async with self.model.stream(request) as events:
-            return [event async for event in events]
-
-    async def fails(self, request: ModelRequest = REQUEST) -> ModelFailure:
-        with pytest.raises(ModelFailure) as caught:
-            await self.run(request)
-        return caught.value
-
-
 @asynccontextmanager
-async def rig(model: str = "gemini-3-pro-preview") -> AsyncGenerator[Rig]:
+async def rig(model: str = "gemini-3-pro-preview") -> AsyncGenerator[Asked]:
     async with chat_server() as server, open_http({}) as http:
         provider = Provider(
             "google", f"{server.url}/v1beta", api="gemini", key=Secret(KEY), windows={model: 99}
         )
         # Imported here, so that no test has the thread of the first import in it.
         await http.load()
-        yield Rig(server, make_client(provider, http).model(model))
+        yield Asked(server, make_client(provider, http).model(model), REQUEST)
 
 
 async def test_a_request_and_its_answer() -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.vaala.models.decoding import decoded
 from vaala.models.base import (
     CallEnd,
     CallStart,
@@ -35,16 +36,7 @@ BLOCKED = "prompt-blocked.json"
 
 def decode(pieces: Iterable[bytes]) -> tuple[list[ModelEvent], ModelFailure | None]:
     decoder = GeminiDecoder(Origin("recorded"))
-    events: list[ModelEvent] = []
-    try:
-        for piece in pieces:
-            for event in decoder.feed(piece):
-                events.append(event)
-        for event in decoder.end():
-            events.append(event)
-    except ModelFailure as failure:
-        return events, failure
-    return events, None
+    return decoded(decoder, pieces)
 
 
 def body(name: str) -> bytes:

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from tests.vaala.models.decoding import decoded
 from vaala.models.base import (
     CallEnd,
     CallStart,
@@ -53,16 +54,7 @@ def names(entries: Iterable[dict[str, Any]]) -> list[str]:
 
 def decode(pieces: Iterable[bytes]) -> tuple[list[ModelEvent], ModelFailure | None]:
     decoder = ChatDecoder(Origin("recorded"))
-    events: list[ModelEvent] = []
-    try:
-        for piece in pieces:
-            for event in decoder.feed(piece):
-                events.append(event)
-        for event in decoder.end():
-            events.append(event)
-    except ModelFailure as failure:
-        return events, failure
-    return events, None
+    return decoded(decoder, pieces)
 
 
 def summary(pieces: Iterable[bytes]) -> dict[str, Any]:

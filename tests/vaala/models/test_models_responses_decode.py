@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.vaala.models.decoding import decoded
 from vaala.models.base import (
     CallDelta,
     CallEnd,
@@ -52,16 +53,7 @@ def decode(
     pieces: Iterable[bytes], names: dict[str, str] | None = None
 ) -> tuple[list[ModelEvent], ModelFailure | None]:
     decoder = ResponsesDecoder(Origin("recorded"), names)
-    events: list[ModelEvent] = []
-    try:
-        for piece in pieces:
-            for one in decoder.feed(piece):
-                events.append(one)
-        for one in decoder.end():
-            events.append(one)
-    except ModelFailure as failure:
-        return events, failure
-    return events, None
+    return decoded(decoder, pieces)
 
 
 def summary(pieces: Iterable[bytes], names: dict[str, str] | None = None) -> dict[str, Any]:

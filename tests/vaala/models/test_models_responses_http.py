@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -13,6 +12,7 @@ import trio
 import trio.testing
 from msgspec.structs import replace
 
+from tests.vaala.models.asking import Asked
 from vaala.agent.answer import AnswerBuilder, Place, stream_answer
 from vaala.agent.history import History
 from vaala.live import LiveParts
@@ -23,7 +23,6 @@ from vaala.models.base import (
     CallResult,
     Deadlines,
     Finish,
-    Model,
     ModelEvent,
     ModelFailure,
     ModelRequest,
@@ -37,7 +36,7 @@ from vaala.models.http import open_http
 from vaala.models.provider import Provider
 from vaala.models.responses.model import make_client
 from vaala.models.secret import Secret
-from vaala.testing import CUT, STALL, ChatServer, Reply, chat_server
+from vaala.testing import CUT, STALL, Reply, chat_server
 from vaala.testing.provider import one_byte_each
 from vaala.testing.provider_chat import call, document
 from vaala.testing.provider_responses import (
@@ -67,19 +66,8 @@ def said(words: str) -> UserSaid:
 REQUEST = ModelRequest("Be brief.", (TOOL,), b"", (said("hello"),))
 
 
-@dataclass(frozen=True)
-class Rig:
-    server: ChatServer
-    model: Model
-
-    async def run(self, request: ModelRequest = REQUEST) -> list[ModelEvent]:
-        async with self.model.stream(request) as events:
-            return [event async for event in events]
-
-    async def fails(self, request: ModelRequest = REQUEST) -> ModelFailure:
-        with pytest.raises(ModelFailure) as caught:
-            await self.run(request)
-        return caught.value
+class Rig(Asked):
+    """And what this format has besides."""
 
     @property
     def sent(self) -> list[dict[str, Any]]:
@@ -92,7 +80,7 @@ async def rig(model: str = "m") -> AsyncGenerator[Rig]:
         provider = Provider("fake", server.base_url, "responses", Secret(KEY), windows={"m": 99})
         # Imported here, so that no test has the thread of the first import in it.
         await http.load()
-        yield Rig(server, make_client(provider, http).model(model))
+        yield Rig(server, make_client(provider, http).model(model), REQUEST)
 
 
 async def test_a_request_and_its_answer() -> None:

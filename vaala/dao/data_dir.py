@@ -42,10 +42,6 @@ class DataDir(Struct, frozen=True):
     def metadata_db(self) -> Path:
         return self.root / "metadata.db"
 
-    @property
-    def memory_db(self) -> Path:
-        return self.root / "memory.db"
-
     def prepare(self) -> None:
         """Make what is missing, for its owner alone whatever the umask; raises ``OSError``."""
         above = [parent for parent in self.root.parents if not parent.exists()]

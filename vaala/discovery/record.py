@@ -56,8 +56,6 @@ class NoRecord(Struct, frozen=True):
     """There is no record to go by; ``reason`` is one line for people."""
 
     reason: str
-    refused: bool = False
-    """There is a file, and it could have been put there by somebody else."""
 
 
 def write_record(path: Path, record: ServerRecord) -> None:
@@ -118,10 +116,10 @@ def _load(path: Path) -> ServerRecord | NoRecord:
     except FileNotFoundError:
         return NoRecord(f"there is no {path}")
     except OSError as error:
-        return NoRecord(f"could not read {path}: {error.strerror}", refused=True)
+        return NoRecord(f"could not read {path}: {error.strerror}")
     try:
         if (problem := _distrust(handle)) is not None:
-            return NoRecord(f"{path} is not used: {problem}; remove it", refused=True)
+            return NoRecord(f"{path} is not used: {problem}; remove it")
         return from_json(decode(os.read(handle, limits.RECORD_BYTES_MAX + 1)), ServerRecord)
     except Malformed as error:
         return NoRecord(f"{path} is no record of a server: {error}")

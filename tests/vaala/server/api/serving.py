@@ -11,6 +11,7 @@ import trio.testing
 
 import vaala
 from tests.vaala.runtime.fake_executor import FakeExecutor
+from tests.vaala.server.memory_wires import BUFFER_BYTES, memory_wires
 from vaala.models.base import Model, Models
 from vaala.models.catalogue.facts import Known
 from vaala.models.scripted.demo import DEMO
@@ -20,7 +21,6 @@ from vaala.runtime import Runtime
 from vaala.server import limits
 from vaala.server.api import Api
 from vaala.server.connection import serve_connection
-from vaala.server.memory import BUFFER_BYTES, memory_wires
 from vaala.server.wire import PeerInfo, Wire, WireClosed
 from vaala.testing.projection import Projection
 from vaala_executors.workspace import Executor

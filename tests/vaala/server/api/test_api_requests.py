@@ -13,9 +13,9 @@ import trio.testing
 from tests.vaala.core.seeds import run_seeds
 from tests.vaala.runtime.driving import script
 from tests.vaala.server.api.serving import Client, is_turn, machine, server, settled
+from tests.vaala.server.memory_wires import memory_wires
 from vaala.server import limits
 from vaala.server.connection import serve_connection
-from vaala.server.memory import memory_wires
 from vaala.server.wire import PeerInfo, Wire, WireClosed
 from vaala_protocol.content import TextContent
 from vaala_protocol.errors import BadRequest, Failed, NotFound, Unreadable

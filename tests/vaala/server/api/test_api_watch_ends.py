@@ -11,10 +11,10 @@ import pytest
 import trio
 import trio.testing
 
+from tests.vaala.server.memory_wires import memory_wires
 from vaala.runtime import Runtime
 from vaala.server import limits
 from vaala.server.api.watches import Watches
-from vaala.server.memory import memory_wires
 from vaala.server.outbox import Outbox
 from vaala.server.wire import Wire
 from vaala.stream import EventStream, Reading, Subscription

@@ -1,4 +1,4 @@
-"""`memory_wires`: a wire inside one process, for clients that live beside the server and for tests.
+"""`memory_wires`: a wire inside one process, for tests of what speaks over wires.
 
 Each direction holds a bounded number of bytes, like the buffers of a socket: whoever sends to a
 peer that does not read has to wait.

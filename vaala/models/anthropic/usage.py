@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from math import isfinite
 from typing import Any
 
+from vaala.models.counts import count, count_of
 from vaala_protocol.settings import Usage
-
-_COUNT_MAX = 2**53 - 1
-"""The largest whole number that every reader of JSON holds exactly (RFC 8259, section 6)."""
 
 _COUNTS = (
     "input_tokens",
@@ -53,20 +50,14 @@ class UsageReader:
 
     def _take(self, fields: dict[str, Any]) -> None:
         for name in _COUNTS:
-            count = _count(fields.get(name))
-            if count is not None:
-                self._counts[name] = count
+            told = count_of(fields.get(name))
+            if told is not None:
+                self._counts[name] = told
         details = fields.get("output_tokens_details")
-        thinking = _count(details.get("thinking_tokens")) if isinstance(details, dict) else None
+        thinking = count_of(details.get("thinking_tokens")) if isinstance(details, dict) else None
         self._thinking = self._thinking if thinking is None else thinking
 
     def _sum(self, iterations: list[dict[str, Any]]) -> None:
         for name in _COUNTS:
-            total = sum(_count(one.get(name)) or 0 for one in iterations)
+            total = sum(count(one, name) for one in iterations)
             self._counts[name] = max(self._counts[name], total)
-
-
-def _count(value: Any) -> int | None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
-        return None
-    return min(max(0, int(value)), _COUNT_MAX)

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from math import isfinite
 from typing import Any
 
+from vaala.models.counts import count, details, disjoint
 from vaala_protocol.settings import Usage
-
-_COUNT_MAX = 2**53 - 1
-"""The largest whole number that every reader of JSON holds exactly (RFC 8259, section 6)."""
 
 
 def read_usage(fields: dict[str, Any]) -> Usage:
@@ -18,31 +15,12 @@ def read_usage(fields: dict[str, Any]) -> Usage:
     the reasoning (developers.openai.com/api/reference/resources/responses). Where the total shows
     that a server counts its reasoning apart, it is left apart.
     """
-    given = _count(fields, "input_tokens")
-    made = _count(fields, "output_tokens")
-    of_input = _object(fields, "input_tokens_details")
-    reasoning = _count(_object(fields, "output_tokens_details"), "reasoning_tokens")
-    cached = min(_count(of_input, "cached_tokens"), given)
-    written = min(_count(of_input, "cache_write_tokens"), given - cached)
-    apart = reasoning > made or (
-        reasoning > 0 and _count(fields, "total_tokens") == given + made + reasoning
+    of_input = details(fields, "input_tokens_details")
+    return disjoint(
+        count(fields, "input_tokens"),
+        count(fields, "output_tokens"),
+        cached=count(of_input, "cached_tokens"),
+        written=count(of_input, "cache_write_tokens"),
+        reasoning=count(details(fields, "output_tokens_details"), "reasoning_tokens"),
+        total=count(fields, "total_tokens"),
     )
-    return Usage(
-        input=given - cached - written,
-        cache_read=cached,
-        cache_write=written,
-        output=made if apart else made - reasoning,
-        reasoning=reasoning,
-    )
-
-
-def _object(fields: dict[str, Any], name: str) -> dict[str, Any]:
-    value = fields.get(name)
-    return value if isinstance(value, dict) else {}
-
-
-def _count(fields: dict[str, Any], name: str) -> int:
-    value = fields.get(name)
-    if not isinstance(value, int | float) or not isfinite(value):
-        return 0
-    return min(max(0, int(value)), _COUNT_MAX)

@@ -75,14 +75,16 @@ CONVERSATION_KEPT_S = 600.0
 """How long an unused conversation stays open."""
 EMPTY_CONVERSATION_KEPT_S = 24 * 3600.0
 """The same for one that nobody has said anything in: it is nowhere else, and gone with that."""
-EMPTY_CONVERSATIONS_MAX = 256
+EMPTY_CONVERSATIONS_MAX = 2_048
 """Open ones of them; with one more, the longest unused one that nobody watches is gone."""
-OPEN_CONVERSATIONS_MAX = 2_048
+OPEN_CONVERSATIONS_MAX = 12_288
 """Conversations that are open; with one more, the longest unused ones that nothing needs close.
 An idle one costs up to 50 KB."""
 REQUEST_ON_ITS_WAY_S = 1.0
 """One that was asked for something within this time is not closed to make room."""
 JANITOR_PERIOD_S = 15.0
+TICKS_AT_ONCE = 200
+"""Conversations that the janitor looks at before others have their turn; each costs some 10 us."""
 
 SAVE_RETRY_FIRST_S = 0.25
 SAVE_RETRY_MAX_S = 15.0

@@ -15,19 +15,32 @@ if TYPE_CHECKING:
     from vaala.conversation import Conversation
 
 
-def make_room(conversations: Iterable[Conversation], now: float) -> None:
-    """Stop what is too many. Cheap while nothing is.
+class Openings:
+    """Stops what is too many after an opening. One look costs as many steps as are open, so that
+    the next comes when a sixteenth more may be."""
 
-    Those in use are left alone, and those that were asked for something a moment ago: a request
-    may still be on its way to them. Of all, some more than needed end, so that the next openings
-    cost no search.
-    """
-    running = [one for one in conversations if not one.stopping]
-    empty = [one for one in running if one.empty]
-    if len(empty) > limits.EMPTY_CONVERSATIONS_MAX:
-        _stop(empty, len(empty) - limits.EMPTY_CONVERSATIONS_MAX, now)
-    if len(running) > limits.OPEN_CONVERSATIONS_MAX:
-        _stop(running, len(running) - limits.OPEN_CONVERSATIONS_MAX * 7 // 8, now)
+    def __init__(self, conversations: Iterable[Conversation]) -> None:
+        self._conversations = conversations
+        self._unseen = 0
+        """How many more may open before the next look."""
+
+    def opened(self, now: float) -> None:
+        """One more is open.
+
+        Those in use are left alone, and those that were asked for something a moment ago: a
+        request may still be on its way to them. Of all, some more than needed end, so that the
+        next openings end none.
+        """
+        if self._unseen:
+            self._unseen -= 1
+            return
+        running = [one for one in self._conversations if not one.stopping]
+        empty = [one for one in running if one.empty]
+        if len(empty) > limits.EMPTY_CONVERSATIONS_MAX:
+            _stop(empty, len(empty) - limits.EMPTY_CONVERSATIONS_MAX, now)
+        if len(running) > limits.OPEN_CONVERSATIONS_MAX:
+            _stop(running, len(running) - limits.OPEN_CONVERSATIONS_MAX * 7 // 8, now)
+        self._unseen = len(running) // 16
 
 
 def _stop(conversations: Iterable[Conversation], count: int, now: float) -> None:

@@ -20,7 +20,7 @@ from vaala.definitions import Definitions
 from vaala.handle import ConversationHandle
 from vaala.hub import RuntimeHub
 from vaala.joined import Joined
-from vaala.room import make_room
+from vaala.room import Openings
 from vaala.subscription import QueueBudget
 from vaala.table import Table
 from vaala.transfer import export_file, import_file, storing
@@ -50,6 +50,7 @@ class Runtime:
         self.executors = executors
         self.hub = RuntimeHub(store, self._live)
         self._table: Table[Conversation] = Table(nursery, self._open_conversation)
+        self._openings = Openings(self._table)
         self._created: dict[str, ConversationLog] = {}
         self._by_client: dict[str, str] = {}
         """The conversations that clients have made, by the client's id for it, oldest first."""
@@ -136,7 +137,7 @@ class Runtime:
     async def _create(self, info: ConversationInfo, root: SessionInfo) -> str:
         self._created[info.id] = await self.store.create(info, root)
         await self._table.get(info.id)
-        make_room(self._table, trio.current_time())
+        self._openings.opened(trio.current_time())
         return info.id
 
     async def _is_there(self, conversation_id: str) -> bool:
@@ -158,7 +159,7 @@ class Runtime:
         conversation = self._table.find(conversation_id)
         if conversation is None:
             conversation = await self._table.get(conversation_id)
-            make_room(self._table, trio.current_time())
+            self._openings.opened(trio.current_time())
         conversation.used_at = trio.current_time()
         return conversation
 
@@ -290,8 +291,10 @@ class Runtime:
             await trio.sleep(limits.JANITOR_PERIOD_S)
             now = trio.current_time()
             self.hub.tick(now)
-            for conversation in self._table:
+            for number, conversation in enumerate(self._table):
                 conversation.tick(now)
+                if number % limits.TICKS_AT_ONCE == 0:
+                    await trio.lowlevel.checkpoint()
 
     async def stop(self) -> None:
         """End all conversations in order; returns when they have ended, or at the deadline."""

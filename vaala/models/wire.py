@@ -1,13 +1,14 @@
-"""What wire formats have in common: JSON that every reader takes, ids, and blocks as text."""
+"""What wire formats have in common: JSON that every reader takes, and what messages hold."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import re
+from collections.abc import Sequence
 from typing import Any
 
-from vaala.text import scrub
+from vaala.text import is_blank, scrub
 from vaala_protocol.base import Malformed, decode, encode
 from vaala_protocol.content import Content, FileContent, ImageContent, TextContent
 
@@ -47,6 +48,23 @@ def call_id(ours: str) -> str:
     if not _HEX_ID.fullmatch(digits):
         digits = hashlib.sha256(ours.encode("utf-8", "replace")).hexdigest()[:32]
     return f"call_{digits}"
+
+
+def arguments_of(text: str) -> str:
+    """Return the text of a JSON object: servers parse the arguments of past calls, and fail."""
+    if not text.strip():
+        return "{}"
+    try:
+        if isinstance(decode(text.encode()), dict):
+            return text
+    except (Malformed, UnicodeEncodeError):
+        pass
+    return json_bytes({"malformed_arguments": text}).decode()
+
+
+def text_of(content: Sequence[Content]) -> str:
+    """Return the blocks as one text; what is no text becomes a note."""
+    return "\n\n".join(text for text in map(shown, content) if not is_blank(text))
 
 
 def shown(block: Content) -> str:

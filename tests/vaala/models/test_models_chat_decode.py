@@ -387,6 +387,19 @@ def test_odd_text_comes_through() -> None:
     assert calls_of(decode(*pieces, end)) == [("read_file", '{"path":"\U0001f980"}')]
 
 
+def test_an_index_that_no_float_holds() -> None:  # A3-5
+    first = {"index": 10**400, "function": {"name": "read", "arguments": "{}"}}
+    second = {"index": 10**401, "function": {"name": "read", "arguments": "{}"}}
+    assert assemble([first, second]) == [("read", "{}"), ("read", "{}")]
+
+
+def test_half_a_character_in_arguments_that_are_an_object() -> None:
+    half = {"tool_calls": [entry("read_file", {"path": "a\ud800b"})]}
+    event = b"data: " + json.dumps({"choices": [{"delta": half}]}).encode() + b"\n\n"
+    events = decode(event, chunk(finish="tool_calls"))
+    assert calls_of(events) == [("read_file", '{"path":"a\ufffdb"}')]
+
+
 def test_a_document_instead_of_a_stream() -> None:
     message = {"content": "hi", "tool_calls": [entry(*READ, index=None, id="1")]}
     choice = {"index": 0, "message": message, "finish_reason": "tool_calls"}

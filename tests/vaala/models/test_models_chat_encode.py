@@ -22,7 +22,8 @@ from vaala.models.base import (
     ToolSpec,
     UserSaid,
 )
-from vaala.models.chat.encode import call_id, encode_messages, request_body
+from vaala.models.chat.encode import encode_messages, request_body
+from vaala.models.wire import call_id
 from vaala_protocol.content import FileContent, ImageContent, TextContent
 from vaala_protocol.ids import new_id
 
@@ -123,8 +124,8 @@ def test_ids_are_short_stable_and_distinct() -> None:  # A3-3 B5-4
 
 
 def test_lone_surrogates_do_not_stop_a_request() -> None:
-    assert one(said("a\ud800b"))["content"] == "a?b"
-    assert body(replace(EMPTY, instructions="\udfff"))["messages"][0]["content"] == "?"
+    assert one(said("a\ud800b"))["content"] == "a\ufffdb"
+    assert body(replace(EMPTY, instructions="\udfff"))["messages"][0]["content"] == "\ufffd"
 
 
 def test_body_without_anything() -> None:  # B7-4

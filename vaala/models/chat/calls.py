@@ -19,7 +19,8 @@ from typing import Any
 from vaala.models.base import CallDelta, CallEnd, CallStart, ModelEvent
 from vaala.models.limits import CALLS_PER_ANSWER_MAX
 from vaala.models.text_channel import TextChannel
-from vaala_protocol.base import Malformed, decode, encode
+from vaala.models.wire import json_bytes
+from vaala_protocol.base import Malformed, decode
 
 
 class TooManyCalls(ValueError):
@@ -175,13 +176,13 @@ def _text(value: Any) -> str:
 
 
 def _index(value: Any) -> int | None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
-        return None
-    return int(value)
+    if isinstance(value, float) and isfinite(value):
+        return int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def _arguments(value: Any) -> str:
     """Return a piece of arguments; some servers send the object itself."""
     if isinstance(value, dict):
-        return encode(value).decode()
+        return json_bytes(value).decode()
     return _text(value)

@@ -7,7 +7,6 @@ closed says nothing. Everything else, an error inside a 200, a web page, nothing
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
@@ -26,7 +25,7 @@ from vaala.models.chat.usage import read_usage
 from vaala.models.failures import Origin, failure_in_stream, failure_of_kind
 from vaala.models.sse import SseEvent
 from vaala.models.text_channel import TextChannel
-from vaala_protocol.base import Malformed, decode
+from vaala.models.wire import json_bytes, read_json
 from vaala_protocol.settings import Usage
 
 _DONE = b"[DONE]"
@@ -58,7 +57,7 @@ class ChatDecoder(BodyDecoder):
         if data == _DONE:
             yield from self._close("done")
             return
-        chunk = _parse(event)
+        chunk = read_json(event.data)
         if not isinstance(chunk, dict):
             if event.name == "error":
                 raise failure_in_stream(self._origin, event.data)
@@ -86,7 +85,7 @@ class ChatDecoder(BodyDecoder):
 
     def _choice(self, choice: dict[str, Any]) -> Iterator[ModelEvent]:
         if choice.get("error"):
-            raise failure_in_stream(self._origin, json.dumps({"error": choice["error"]}).encode())
+            raise failure_in_stream(self._origin, json_bytes({"error": choice["error"]}))
         delta = choice.get("delta")
         if not isinstance(delta, dict):
             delta = choice.get("message")
@@ -145,7 +144,7 @@ class ChatDecoder(BodyDecoder):
 
     def _document(self, document: bytes) -> Iterator[ModelEvent]:
         self._events_seen = 1
-        answer = _parse(SseEvent("", document))
+        answer = read_json(document)
         if isinstance(answer, list):
             # Google answers with errors in an array.
             raise failure_in_stream(self._origin, document)
@@ -155,22 +154,6 @@ class ChatDecoder(BodyDecoder):
             raise failure_in_stream(self._origin, document)
         yield from self._chunk(answer)
         yield from self._close(None)
-
-
-def _parse(event: SseEvent) -> Any:
-    """Return the JSON of an event, None when it is none.
-
-    The second, slower reader takes what the first refuses and servers send: bytes that are no
-    UTF-8, half of a surrogate pair, control characters in strings.
-    """
-    try:
-        return decode(event.data)
-    except Malformed:
-        pass
-    try:
-        return json.loads(event.text, strict=False)
-    except (ValueError, RecursionError):
-        return None
 
 
 def _parts(content: list[Any], kind: str) -> Iterator[str]:

@@ -6,9 +6,7 @@ costs a copy of memory. Whatever the messages hold, what comes out is a legal re
 
 from __future__ import annotations
 
-import hashlib
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from vaala.models.base import (
@@ -23,10 +21,7 @@ from vaala.models.base import (
 )
 from vaala.models.schema import legal_parameters
 from vaala.models.tool_names import wire_name
-from vaala_protocol.base import Malformed, decode, encode
-from vaala_protocol.content import Content, FileContent, ImageContent, TextContent
-
-_HEX_ID = re.compile(r"[0-9a-f]{32}")
+from vaala.models.wire import arguments_of, call_id, json_bytes, text_of
 
 RESERVED_OPTIONS = frozenset({"model", "messages", "tools", "stream", "stream_options", "n"})
 """Fields of the request that are ours; an option with such a name is refused."""
@@ -34,7 +29,7 @@ RESERVED_OPTIONS = frozenset({"model", "messages", "tools", "stream", "stream_op
 
 def encode_messages(messages: Iterable[Message]) -> bytes:
     """Return the messages as JSON objects joined by commas."""
-    return b",".join(_json(_message(message)) for message in messages)
+    return b",".join(json_bytes(_message(message)) for message in messages)
 
 
 def request_body(
@@ -45,35 +40,24 @@ def request_body(
     Raises `ModelFailure` of kind ``invalid_request`` for an option that is reserved.
     """
     # One join over all pieces: the history, which can be megabytes, is copied once.
-    parts = [b'{"model":', encode(model), b',"messages":[']
+    parts = [b'{"model":', json_bytes(model), b',"messages":[']
     parts += _all_messages(request)
     parts.append(b'],"stream":true')
     if usage_asked:
         parts.append(b',"stream_options":{"include_usage":true}')
     # An empty list of tools is refused by some servers: the key is left out.
     if request.tools:
-        parts += [b',"tools":', _json(_tools(request.tools))]
+        parts += [b',"tools":', json_bytes(_tools(request.tools))]
     for name, value in _fields(request, output_limit_field).items():
-        parts += [b",", encode(name), b":", _json(value)]
+        parts += [b",", json_bytes(name), b":", json_bytes(value)]
     parts.append(b"}")
     return b"".join(parts)
-
-
-def call_id(ours: str) -> str:
-    """Return the id of a call on the wire: legal for every server, at most 40 characters.
-
-    The same for the same call in every request, and distinct for distinct calls.
-    """
-    digits = ours.replace("-", "")
-    if not _HEX_ID.fullmatch(digits):
-        digits = hashlib.sha256(ours.encode("utf-8", "replace")).hexdigest()[:32]
-    return f"call_{digits}"
 
 
 def _all_messages(request: ModelRequest) -> list[bytes]:
     pieces = [request.history, encode_messages(request.messages)]
     if request.instructions.strip():
-        pieces.insert(0, _json({"role": "system", "content": request.instructions}))
+        pieces.insert(0, json_bytes({"role": "system", "content": request.instructions}))
     joined: list[bytes] = []
     for piece in pieces:
         if piece:
@@ -98,16 +82,16 @@ def _fields(request: ModelRequest, output_limit_field: str) -> dict[str, Any]:
 def _message(message: Message) -> dict[str, Any]:
     match message:
         case UserSaid():
-            return {"role": "user", "content": _text(message.content)}
+            return {"role": "user", "content": text_of(message.content)}
         case AssistantSaid():
             return _assistant(message)
         case CallResult():
-            text = _text(message.content)
+            text = text_of(message.content)
             return {
                 "role": "tool",
                 "tool_call_id": call_id(message.id),
                 # Some servers refuse an empty result.
-                "content": text if text.strip() else "(no output)",
+                "content": text or "(no output)",
             }
 
 
@@ -125,20 +109,8 @@ def _assistant(message: AssistantSaid) -> dict[str, Any]:
 
 def _call(call: CallPart) -> dict[str, Any]:
     # A model may have called what no tool is called; servers refuse such a name in the history.
-    function = {"name": wire_name(call.name), "arguments": _legal_arguments(call.arguments)}
+    function = {"name": wire_name(call.name), "arguments": arguments_of(call.arguments)}
     return {"id": call_id(call.id), "type": "function", "function": function}
-
-
-def _legal_arguments(arguments: str) -> str:
-    """Return the text of a JSON object: servers parse the arguments of past calls, and fail."""
-    if not arguments.strip():
-        return "{}"
-    try:
-        if isinstance(decode(arguments.encode()), dict):
-            return arguments
-    except (Malformed, UnicodeEncodeError):
-        pass
-    return _json({"malformed_arguments": arguments}).decode()
 
 
 def _tools(tools: Iterable[ToolSpec]) -> list[dict[str, Any]]:
@@ -156,39 +128,3 @@ def _tool(name: str, tool: ToolSpec) -> dict[str, Any]:
     if tool.description.strip():
         function["description"] = tool.description
     return {"type": "function", "function": function}
-
-
-def _text(content: Sequence[Content]) -> str:
-    """Return the blocks as one text; many local servers take nothing else."""
-    return "\n\n".join(text for text in map(_block, content) if text.strip())
-
-
-def _block(block: Content) -> str:
-    match block:
-        case TextContent():
-            return block.text
-        case ImageContent():
-            return f"[an image, {block.media_type}, {block.size_bytes} bytes: not shown here]"
-        case FileContent():
-            return (
-                f"[the file {block.name}, {block.media_type}, {block.size_bytes} bytes:"
-                " not shown here]"
-            )
-
-
-def _json(value: object) -> bytes:
-    try:
-        return encode(value)
-    except UnicodeEncodeError:
-        return encode(_whole_text(value))
-
-
-def _whole_text(value: Any) -> Any:
-    """Replace lone surrogates, which no UTF-8 can hold."""
-    if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode()
-    if isinstance(value, dict):
-        return {_whole_text(key): _whole_text(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_whole_text(item) for item in value]
-    return value

@@ -22,12 +22,11 @@ from vaala.models.base import (
     ToolSpec,
     UserSaid,
 )
-from vaala.models.responses.content import arguments_of, text_of
 from vaala.models.responses.limits import OUTPUT_TOKENS_MIN, TOOLS_MAX
 from vaala.models.responses.replay import message_item, replayed
 from vaala.models.schema import legal_parameters
 from vaala.models.tool_names import wire_name
-from vaala.models.wire import call_id, json_bytes
+from vaala.models.wire import arguments_of, call_id, json_bytes, text_of
 from vaala.text import is_blank
 from vaala_protocol.base import decode, encode
 from vaala_protocol.items import Private

@@ -12,7 +12,7 @@ from vaala.fanout import Fanout
 from vaala.ring import Published
 from vaala.subscription import QueueBudget, Reading
 from vaala.subscription import Subscription as AnySubscription
-from vaala_protocol.events import CommandOutput, Event, Frame, ItemDelta
+from vaala_protocol.events import CommandOutput, Event, Frame, ItemDelta, WaitsChanged
 from vaala_protocol.state import Snapshot
 
 __all__ = ["EventStream", "Published", "QueueBudget", "Reading", "Subscription", "Update"]
@@ -23,7 +23,8 @@ Subscription: TypeAlias = AnySubscription[Snapshot, Frame]
 
 
 class EventStream(Fanout[Snapshot, Frame, Event]):
-    """Consecutive deltas of one item are merged while they wait: a frame covers their numbers."""
+    """Consecutive deltas of one item are merged while they wait: a frame covers their numbers. Of
+    consecutive lists of what a session waits for the last one tells all."""
 
     def frame(self, event: Event) -> Frame:
         return Frame(epoch=self.epoch, first=self.seq, seq=self.seq, event=event)
@@ -33,6 +34,8 @@ class EventStream(Fanout[Snapshot, Frame, Event]):
 
     def merge(self, old: Frame, new: Frame) -> Frame | None:
         match old.event, new.event:
+            case WaitsChanged(session_id=before), WaitsChanged(session_id=now) if before == now:
+                return Frame(epoch=old.epoch, first=old.first, seq=new.seq, event=new.event)
             case ItemDelta() as first, ItemDelta() as second:
                 same = first.item_id == second.item_id and first.field == second.field
             case CommandOutput() as first, CommandOutput() as second:

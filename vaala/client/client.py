@@ -202,16 +202,16 @@ class Client:
 
     @asynccontextmanager
     async def watch_conversation(
-        self, conversation_id: str
+        self, conversation_id: str, *, from_now: bool = False
     ) -> AsyncGenerator[Reader[Snapshot, Frame]]:
-        """See `RemoteConversation.subscribe`."""
+        """See `RemoteConversation.subscribe`, and `Watch.reader`."""
 
         def over() -> None:
             del self._watches[conversation_id]
 
         known = self._watches.get(conversation_id)
         watch = known or Watch(OneConversation(conversation_id), self.keeper.link)
-        with watch.reader() as reader:
+        with watch.reader(from_now=from_now) as reader:
             if known is None:
                 self._watches[conversation_id] = watch
                 self._nursery.start_soon(watch.run, over)

@@ -60,24 +60,26 @@ class RemoteConversation:
         Otherwise like `vaala.interface.Conversation.run`; raises `Disconnected` when the server
         was given up. The message is sent once whatever happens.
         """
-        content, client_id = _content(prompt), client_id or new_id()
-        follower = Follower(self._id, client_id)
-        async with self.subscribe() as updates:
-            # From before the message is sent: it cannot tell where that is.
-            follower.take(await anext(updates))
+        content, is_new, client_id = _content(prompt), client_id is None, client_id or new_id()
+        follower, found = Follower(self._id, client_id), Next.WAIT
+        # From before the message is sent: it cannot tell where that is. All that there is to know
+        # of one that is new comes behind that.
+        watching = self._client.watch_conversation(self._id, from_now=is_new)
+        async with watching as updates:
+            while (known := updates.next_nowait()) is not None:
+                found = follower.take(known)
             sent = await self.send(content, client_id=client_id, settings=settings)
             follower.sent()
-            async for update in updates:
-                found = follower.take(update)
-                if found is Next.SEARCH:
-                    found = await self._search(follower, sent)
-                if found is Next.ENDED and follower.turn_id is not None:
-                    try:
-                        result = await self.turn(follower.turn_id)
-                    except NotFound:  # deleted: that has ended the turn, too
-                        break
-                    if result.turn.state != "running":
-                        return result
+            if not is_new and follower.turn_id is None and sent.state == "consumed":
+                found = Next.SEARCH
+            try:
+                result = await self._result(follower, found, sent)
+                while result is None and (update := await anext(updates, None)) is not None:
+                    result = await self._result(follower, follower.take(update), sent)
+            except NotFound:  # deleted: that has ended the turn, too
+                result = None
+        if result is not None:
+            return result
         why = updates.reason or "deleted"
         raise Stopping(f"conversation {self._id} was closed before the turn ended: {why}")
 
@@ -293,6 +295,15 @@ class RemoteConversation:
                 settings=self._client.settings_here(settings),
             )
         )
+
+    async def _result(self, follower: Follower, found: Next, sent: InputInfo) -> TurnResult | None:
+        """Return the result of the turn that is followed, None when it has not ended yet."""
+        if found is Next.SEARCH:
+            found = await self._search(follower, sent)
+        if found is not Next.ENDED or follower.turn_id is None:
+            return None
+        result = await self.turn(follower.turn_id)
+        return None if result.turn.state == "running" else result
 
     async def _search(self, follower: Follower, sent: InputInfo) -> Next:
         """Find the turn of a message that was taken while there was no connection."""

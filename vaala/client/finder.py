@@ -21,18 +21,18 @@ from msgspec import Struct
 
 from vaala.client import limits
 from vaala.client.address import Address, parse_address
+from vaala.client.channel import Channel, open_channel
 from vaala.client.errors import CannotConnect, CannotStart, NoAnswer
 from vaala.client.spawn import Started, start_server
 from vaala.client.start_lock import hold_start_lock
-from vaala.client.wire import Wire, open_wire
 from vaala.discovery import NoRecord, Place, ServerRecord, is_owned, owner_pid, read_record
 
 
 class Finder(Protocol):
     """A way to a server."""
 
-    def wire(self, *, start: bool) -> AbstractAsyncContextManager[Wire]:
-        """Open a wire to the server; ``start`` it when there is none and it can be started.
+    def channel(self, *, start: bool) -> AbstractAsyncContextManager[Channel]:
+        """Open a channel to the server; ``start`` it when there is none and it can be started.
 
         Raises `CannotConnect`, `CannotStart`.
         """
@@ -46,9 +46,9 @@ class Direct(Struct, frozen=True):
     token: str
 
     @asynccontextmanager
-    async def wire(self, *, start: bool) -> AsyncGenerator[Wire]:
-        async with open_wire(self.address, self.token) as wire:
-            yield wire
+    async def channel(self, *, start: bool) -> AsyncGenerator[Channel]:
+        async with open_channel(self.address, self.token) as channel:
+            yield channel
 
 
 class _Sight(Struct, frozen=True):
@@ -84,7 +84,7 @@ class Discovery:
         self._started: Started | None = None
 
     @asynccontextmanager
-    async def wire(self, *, start: bool) -> AsyncGenerator[Wire]:
+    async def channel(self, *, start: bool) -> AsyncGenerator[Channel]:
         self._reap()
         async with AsyncExitStack() as stack:
             yield await self._find(stack, start)
@@ -95,7 +95,7 @@ class Discovery:
             self._started.release()
             self._started = None
 
-    async def _find(self, stack: AsyncExitStack, start: bool) -> Wire:
+    async def _find(self, stack: AsyncExitStack, start: bool) -> Channel:
         try:
             return await self._open(stack, await self._look())
         except CannotConnect as error:
@@ -109,17 +109,17 @@ class Discovery:
         deadline = trio.current_time() + self._owned_s
         while True:
             # Before the lock is taken: other clients need not wait for each other here.
-            wire = await self._wait_for_owner(stack, deadline)
-            if wire is None:
+            channel = await self._wait_for_owner(stack, deadline)
+            if channel is None:
                 async with hold_start_lock(self._place.start_lock):
-                    wire = await self._start(stack, deadline)
-            if wire is not None:
-                return wire
+                    channel = await self._start(stack, deadline)
+            if channel is not None:
+                return channel
 
-    async def _wait_for_owner(self, stack: AsyncExitStack, deadline: float) -> Wire | None:
+    async def _wait_for_owner(self, stack: AsyncExitStack, deadline: float) -> Channel | None:
         """Wait while somebody owns the data, at most until ``deadline``.
 
-        Returns the wire to the server that he turns out to be; raises `NoAnswer` when he is one
+        Returns the channel to the server that he turns out to be; raises `NoAnswer` when he is one
         that says nothing.
         """
         silent: NoAnswer | None = None
@@ -147,15 +147,15 @@ class Discovery:
             await trio.sleep(limits.OWNED_POLL_S)
         return None
 
-    async def _start(self, stack: AsyncExitStack, deadline: float) -> Wire | None:
+    async def _start(self, stack: AsyncExitStack, deadline: float) -> Channel | None:
         """Under the start lock: whoever held it before may have started a server.
 
         Raises `CannotStart`, which names the owner when there is one after ``deadline``. Before
         that an owner who came in between is no failure: then returns None.
         """
-        wire = await self._wait_for_owner(stack, deadline)
-        if wire is not None:
-            return wire
+        channel = await self._wait_for_owner(stack, deadline)
+        if channel is not None:
+            return channel
         try:
             self._started = await start_server(self._place, self._environ)
         except CannotStart as error:
@@ -169,8 +169,8 @@ class Discovery:
 
     async def _open(
         self, stack: AsyncExitStack, sight: _Sight, *, patience_s: float | None = None
-    ) -> Wire:
-        """Open a wire to the first address of a record where its server is.
+    ) -> Channel:
+        """Open a channel to the first address of a record where its server is.
 
         Nobody is spoken to when nobody owns the data: its server is gone then, and who listens in
         its place is a stranger.
@@ -186,8 +186,8 @@ class Discovery:
         problems: list[Exception] = []
         for text in record.addresses:
             try:
-                wire = open_wire(parse_address(text), record.token, handshake_s=handshake_s)
-                return await stack.enter_async_context(wire)
+                channel = open_channel(parse_address(text), record.token, handshake_s=handshake_s)
+                return await stack.enter_async_context(channel)
             except (CannotConnect, ValueError) as error:
                 problems.append(error)
         found = "; ".join(map(str, problems))

@@ -106,8 +106,8 @@ class Keeper:
         Raises what prevents it.
         """
         async with (
-            self._finder.wire(start=search.may_start) as wire,
-            open_link(wire, self._guest.hear, self._guest.serve) as link,
+            self._finder.channel(start=search.may_start) as channel,
+            open_link(channel, self._guest.hear, self._guest.serve) as link,
         ):
             await self._guest.greet(link)
             link.useful = False
@@ -117,7 +117,7 @@ class Keeper:
                 task_status.started()
             await link.ended.wait()
         lost = self._link
-        if lost is None:  # what broke the wire has ended the block above in its midst
+        if lost is None:  # what broke the channel has ended the block above in its midst
             raise Disconnected("the connection ended before it was of use", outcome_known=True)
         self._have(None)
         self._guest.disconnected(lost.why)

@@ -39,9 +39,9 @@ TERMINAL_END_S = 5.0
 """For terminals that nobody wants any more to end."""
 OUTGOING_MESSAGES_MAX = REQUESTS_MAX + SERVED_MAX + 64
 """Messages that wait to be sent; one more, and the server counts as gone."""
-INCOMING_MESSAGES_MAX = 4
-"""Messages that are read from the socket and not looked at yet, each of up to 64 MiB."""
 RECEIVE_BYTES = 64 * 1024
+HEAD_BYTES_MAX = 16 * 1024
+"""The head of the answer to an upgrade, or what is read of the body of a refusal."""
 
 PING_PERIOD_S = 20.0
 PING_S = 20.0

@@ -14,9 +14,9 @@ from typing import Any, TypeAlias, TypeVar
 import trio
 
 from vaala.client import limits
+from vaala.client.channel import Channel, ChannelClosed
 from vaala.client.errors import Disconnected
 from vaala.client.serving import Serve, Served
-from vaala.client.wire import Wire, WireClosed
 from vaala_protocol.base import Value
 from vaala_protocol.close_codes import GOING_AWAY
 from vaala_protocol.errors import TimedOut
@@ -55,7 +55,7 @@ class Link:
     """Made by `open_link`. Bounded: `limits.REQUESTS_MAX` requests wait for answers, and
     `limits.SERVED_MAX` of the server's are worked on."""
 
-    def __init__(self, wire: Wire, hear: Hear, serve: Serve, nursery: trio.Nursery) -> None:
+    def __init__(self, channel: Channel, hear: Hear, serve: Serve, nursery: trio.Nursery) -> None:
         self.ended = trio.Event()
         self.why = ""
         """Why it has ended, for people."""
@@ -63,7 +63,7 @@ class Link:
         """It has ended because the server was stopped on purpose."""
         self.useful = False
         """Something has come over it."""
-        self._wire = wire
+        self._channel = channel
         self._hear = hear
         self._peer = client_peer()
         self._pending: dict[int, _Pending] = {}
@@ -76,7 +76,7 @@ class Link:
     @property
     def near(self) -> bool:
         """The server is on this machine."""
-        return self._wire.near
+        return self._channel.near
 
     async def ask(
         self,
@@ -119,10 +119,10 @@ class Link:
         """Take in what comes until the connection ends."""
         try:
             while True:
-                for incoming in self._peer.receive(await self._wire.receive()):
+                for incoming in self._peer.receive(await self._channel.receive()):
                     self._take(incoming)
                 self.useful = True
-        except WireClosed as closed:
+        except ChannelClosed as closed:
             self.end(str(closed), stopped=closed.code == GOING_AWAY)
         except Disconnected:
             pass  # it ended while an answer was to be sent
@@ -133,8 +133,8 @@ class Link:
             async for message, pending in self._outgoing:
                 if pending is not None:
                     pending.sent = True
-                await self._wire.send(message)
-        except WireClosed as closed:
+                await self._channel.send(message)
+        except ChannelClosed as closed:
             self.end(str(closed), stopped=closed.code == GOING_AWAY)
 
     async def watch(self) -> None:
@@ -143,12 +143,12 @@ class Link:
             while True:
                 await trio.sleep(limits.PING_PERIOD_S)
                 with trio.move_on_after(limits.PING_S) as scope:
-                    await self._wire.check()
+                    await self._channel.check()
                 if scope.cancelled_caught:
                     # The ping may be sent half: nothing can be sent any more.
                     self.end(f"the server gave no sign of life for {limits.PING_S:g} s")
                     return
-        except WireClosed as closed:
+        except ChannelClosed as closed:
             self.end(str(closed), stopped=closed.code == GOING_AWAY)
 
     def end(self, why: str, *, stopped: bool = False) -> None:
@@ -201,14 +201,14 @@ class Link:
 
 
 @asynccontextmanager
-async def open_link(wire: Wire, hear: Hear, serve: Serve) -> AsyncGenerator[Link]:
-    """Speak over a wire while the block runs; the wire is left for the caller to close.
+async def open_link(channel: Channel, hear: Hear, serve: Serve) -> AsyncGenerator[Link]:
+    """Speak over a channel while the block runs; the channel is left for the caller to close.
 
     ``serve`` does what the server asks for, each request in a task of its own.
     """
     failure: Exception | None = None
     async with trio.open_nursery() as nursery:
-        link = Link(wire, hear, serve, nursery)
+        link = Link(channel, hear, serve, nursery)
         nursery.start_soon(link.read)
         nursery.start_soon(link.write)
         nursery.start_soon(link.watch)

@@ -31,18 +31,20 @@ class Reader(Generic[S, F]):
     Bounded: whoever reads too slowly loses what waits, and gets a snapshot instead.
     """
 
-    def __init__(self, wake: Callable[[], None]) -> None:
-        """``wake`` is called when a snapshot is due."""
+    def __init__(self, wake: Callable[[], None], behind: Position | None = None) -> None:
+        """``wake`` is called when a snapshot is due; ``behind`` is where the first frame follows,
+        None: a snapshot comes first."""
         self.reason: str | None = None
         """Why nothing more comes, as the server says: ``deleted``, ``closing`` or ``crashed``."""
         self._call = wake
-        self._queue: deque[S | F] = deque()
+        self._queue: deque[tuple[S | F, int]] = deque()
+        """Updates with the characters in them."""
         self._characters = 0
-        self._place: Position | None = None
+        self._place = behind
         self._failure: Exception | None = None
         self._closed = False
         self._wake = trio.Event()
-        self.wants_snapshot = True
+        self.wants_snapshot = behind is None
         """It needs one, and has read all that it has."""
 
     def __len__(self) -> int:
@@ -58,9 +60,12 @@ class Reader(Generic[S, F]):
     async def __anext__(self) -> S | F:
         """Return the next update. Raises `Disconnected` once the server was given up, and
         `Refused` kinds when the conversation cannot be watched any more. Cancel: nothing is lost.
+
+        An update that waits is returned without giving way to other tasks: while these do not run
+        nothing is added, so that ends with `limits.SUBSCRIPTION_UPDATES_MAX`.
         """
         # Before an update is taken: a cancel at a checkpoint behind it would lose it.
-        await trio.lowlevel.checkpoint()
+        await trio.lowlevel.checkpoint_if_cancelled()
         while True:
             if (update := self.next_nowait()) is not None:
                 return update
@@ -78,18 +83,17 @@ class Reader(Generic[S, F]):
                 self.wants_snapshot = True
                 self._call()
             return None
-        update = self._queue.popleft()
-        if isinstance(update, Frame):
-            self._characters -= _characters(update)
+        update, characters = self._queue.popleft()
+        self._characters -= characters
         return update
 
     async def ready(self) -> None:
-        """Wait for the first update; raises what prevents it, `NotFound` when what an earlier
+        """Wait until updates come; raises what prevents that, `NotFound` when what an earlier
         reader has watched ended just now. Cancel: nothing is lost."""
-        while not self._queue and not self._closed:
+        while self._place is None and not self._queue and not self._closed:
             self._wake = trio.Event()
             await self._wake.wait()
-        if not self._queue:
+        if self._closed and not self._queue:
             raise self._failure or NotFound(f"it cannot be watched any more: {self.reason}")
 
     def take_snapshot(self, snapshot: S) -> None:
@@ -100,7 +104,7 @@ class Reader(Generic[S, F]):
         self.wants_snapshot = False
         self._queue.clear()
         self._characters = 0
-        self._queue.append(snapshot)
+        self._queue.append((snapshot, 0))
         self._place = place
         self._wake.set()
 
@@ -115,8 +119,9 @@ class Reader(Generic[S, F]):
             self._lose()
             return
         self._place = Position(epoch=frame.epoch, seq=frame.seq)
-        self._queue.append(frame)
-        self._characters += _characters(frame)
+        characters = _characters(frame)
+        self._queue.append((frame, characters))
+        self._characters += characters
         if (
             len(self._queue) > limits.SUBSCRIPTION_UPDATES_MAX
             or self._characters > limits.SUBSCRIPTION_CHARACTERS_MAX

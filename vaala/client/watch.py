@@ -82,9 +82,14 @@ class Watch(Generic[S, F]):
         self._wake = trio.Event()
 
     @contextmanager
-    def reader(self) -> Generator[Reader[S, F]]:
-        """Add a reader while the block runs; a snapshot is on its way to it."""
-        reader = Reader[S, F](self.wake)
+    def reader(self, *, from_now: bool = False) -> Generator[Reader[S, F]]:
+        """Add a reader while the block runs; a snapshot is on its way to it.
+
+        With ``from_now`` no snapshot comes first when the subscription stands already: frames
+        follow behind what has come by now.
+        """
+        behind = self._place if from_now and self._stands else None
+        reader = Reader[S, F](self.wake, behind)
         self._readers.add(reader)
         self.wake()
         try:

@@ -8,7 +8,7 @@ from typing import Any
 
 import trio
 
-from vaala.client.wire import WireClosed
+from vaala.client.channel import ChannelClosed
 from vaala_protocol.errors import Refused
 from vaala_protocol.methods.base import Done
 from vaala_protocol.methods.client import ClientEnvironmentParams
@@ -51,21 +51,21 @@ class FakeServer:
         """False: what the client sends stays where it is, until it connects again."""
         self.lives = True
         """False: it answers no ping."""
-        self._to_client: trio.MemorySendChannel[bytes | WireClosed] | None = None
+        self._to_client: trio.MemorySendChannel[bytes | ChannelClosed] | None = None
         self._news = trio.Event()
 
     @asynccontextmanager
-    async def wire(self, *, start: bool) -> AsyncGenerator[FakeServer]:
+    async def channel(self, *, start: bool) -> AsyncGenerator[FakeServer]:
         self.connections += 1
         self.reads = True
         self.peer = server_peer()
-        self._to_client, self._incoming = trio.open_memory_channel[bytes | WireClosed](1000)
+        self._to_client, self._incoming = trio.open_memory_channel[bytes | ChannelClosed](1000)
         await trio.lowlevel.checkpoint()
         yield self
 
     async def receive(self) -> bytes:
         message = await self._incoming.receive()
-        if isinstance(message, WireClosed):
+        if isinstance(message, ChannelClosed):
             raise message
         return message
 
@@ -113,7 +113,7 @@ class FakeServer:
 
     def close(self, code: int = 1006) -> None:
         assert self._to_client is not None
-        self._to_client.send_nowait(WireClosed(code, ""))
+        self._to_client.send_nowait(ChannelClosed(code, ""))
 
     async def called(self, count: int = 1) -> None:
         """Wait for so many calls, over all connections."""

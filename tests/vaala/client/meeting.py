@@ -12,44 +12,43 @@ import trio
 from tests.vaala.server.api.serving import Server
 from vaala.client import Client
 from vaala.client.address import parse_address
+from vaala.client.channel import ChannelClosed
 from vaala.client.errors import CannotConnect
 from vaala.client.finder import Direct, Finder
-from vaala.client.wire import WireClosed
 from vaala.discovery import new_token
 from vaala.discovery.environment import client_environment
-from vaala.server import wire as server_wire
 from vaala.server.connection import serve_connection
 from vaala.server.transport.accepting import accept
 from vaala.server.transport.front_door import FrontDoor
 from vaala.server.transport.guard import Guard, hosts_of
 from vaala.server.transport.http.views import make_site
 from vaala.server.transport.listening import listen
-from vaala.server.wire import PeerInfo
+from vaala.server.wire import PeerInfo, Wire, WireClosed
 from vaala.testing import DroppingProxy, dropping_proxy
 from vaala_protocol.methods.runtime import ClientInfo
 
 
-class MemoryWire:
-    """The client's end of a memory wire, which a test can break."""
+class MemoryChannel:
+    """The client's end of a wire in memory, which a test can break."""
 
     near = True
 
-    def __init__(self, wire: server_wire.Wire) -> None:
+    def __init__(self, wire: Wire) -> None:
         self._wire = wire
         self.sent: list[bytes] = []
 
     async def receive(self) -> str | bytes:
         try:
             return await self._wire.receive()
-        except server_wire.WireClosed as closed:
-            raise WireClosed(closed.code, closed.reason) from None
+        except WireClosed as closed:
+            raise ChannelClosed(closed.code, closed.reason) from None
 
     async def send(self, message: bytes) -> None:
         self.sent.append(message)
         try:
             await self._wire.send(message)
-        except server_wire.WireClosed as closed:
-            raise WireClosed(closed.code, closed.reason) from None
+        except WireClosed as closed:
+            raise ChannelClosed(closed.code, closed.reason) from None
 
     async def check(self) -> None:
         await trio.lowlevel.checkpoint()
@@ -64,23 +63,23 @@ class MemoryFinder:
     def __init__(self, server: Server) -> None:
         self.server = server
         self.offline: str | None = None
-        self.wires: list[MemoryWire] = []
+        self.channels: list[MemoryChannel] = []
         self.starts: list[bool] = []
         """What each search was allowed to do."""
 
     @asynccontextmanager
-    async def wire(self, *, start: bool) -> AsyncGenerator[MemoryWire]:
+    async def channel(self, *, start: bool) -> AsyncGenerator[MemoryChannel]:
         self.starts.append(start)
         await trio.lowlevel.checkpoint()
         if self.offline is not None:
             raise CannotConnect(self.offline)
         async with self.server.wire() as wire:
-            self.wires.append(MemoryWire(wire))
-            yield self.wires[-1]
+            self.channels.append(MemoryChannel(wire))
+            yield self.channels[-1]
 
     def drop(self) -> None:
-        """Break the newest wire."""
-        self.wires[-1].abort()
+        """Break the newest channel."""
+        self.channels[-1].abort()
 
 
 @asynccontextmanager
@@ -138,7 +137,7 @@ async def door_of(server: Server) -> AsyncGenerator[Door]:
     """Serve on a free port while the block runs."""
     token = new_token()
 
-    async def speak(wire: server_wire.Wire, peer: PeerInfo) -> None:
+    async def speak(wire: Wire, peer: PeerInfo) -> None:
         await serve_connection(server.api, wire, peer)
 
     async with listen(["127.0.0.1"], 0) as listening, trio.open_nursery() as nursery:

@@ -92,7 +92,7 @@ async def test_an_offer_is_served_over_all_connections(autojump_clock: object) -
                 for connections in (1, 2, 3):
                     assert [tool.spec.name for tool in services.tools] == ["weather"]
                     assert (await services.elicit("q", "Sure?", ())).answer == "Sure? Yes."
-                    assert len(finder.wires) == connections
+                    assert len(finder.channels) == connections
                     finder.drop()
                     await client.status()
                     await trio.testing.wait_all_tasks_blocked()

@@ -207,11 +207,11 @@ async def test_a_server_that_was_stopped_is_not_started_again(autojump_clock: ob
     searches: list[tuple[float, bool]] = []
 
     class Stopped(FakeServer):
-        def wire(self, *, start: bool) -> Any:
+        def channel(self, *, start: bool) -> Any:
             searches.append((trio.current_time(), start))
             if self.connections:
                 raise CannotConnect("nobody listens")
-            return super().wire(start=start)
+            return super().channel(start=start)
 
     server = Stopped()
     async with client_of(server, start=True) as client:
@@ -230,11 +230,11 @@ async def test_a_crashed_server_is_started_again_for_a_while(autojump_clock: obj
     searches: list[bool] = []
 
     class Gone(FakeServer):
-        def wire(self, *, start: bool) -> Any:
+        def channel(self, *, start: bool) -> Any:
             searches.append(start)
             if self.connections:
                 raise CannotConnect("it does not start")
-            return super().wire(start=start)
+            return super().channel(start=start)
 
     server = Gone()
     async with client_of(server, start=True) as client:
@@ -248,7 +248,7 @@ async def test_a_crashed_server_is_started_again_for_a_while(autojump_clock: obj
 
 async def test_the_first_connection_fails_at_once(autojump_clock: object) -> None:
     class Nobody(FakeServer):
-        def wire(self, *, start: bool) -> Any:
+        def channel(self, *, start: bool) -> Any:
             raise CannotConnect("nobody listens")
 
     with pytest.RaisesGroup(CannotConnect, flatten_subgroups=True):

@@ -119,3 +119,21 @@ async def test_a_conversation_that_is_deleted_has_no_end_of_a_turn(autojump_cloc
         nursery.start_soon(run)
         await trio.sleep(1)
         await client.delete_conversation(talk.id)
+
+
+@pytest.mark.parametrize("turns_between", [0, 40])
+async def test_a_run_with_the_client_id_of_an_earlier_one_gives_its_turn(
+    autojump_clock: object, turns_between: int
+) -> None:
+    # H5-3
+    async with (
+        server(ScriptedModel(ONE_AFTER_ANOTHER)) as srv,
+        client_of(MemoryFinder(srv)) as client,
+    ):
+        talk = await client.create_conversation(directory="/w")
+        first = await talk.run("go", client_id="mine")
+        await _talk_on(talk, turns_between)
+        with trio.fail_after(60):
+            assert (await talk.run("go", client_id="mine")).turn.id == first.turn.id
+            async with talk.subscribe():
+                assert (await talk.run("go", client_id="mine")).turn.id == first.turn.id

@@ -227,7 +227,7 @@ async def test_a_server_that_is_stopped_is_named_and_no_stranger(
             environ = os.environ
             finder = Discovery(place_of(data, environ), environ, lambda _: None, owned_s=0.1)
             with pytest.raises(NoAnswer) as caught:
-                async with finder.wire(start=start):
+                async with finder.channel(start=start):
                     pass
         nursery.cancel_scope.cancel()
     text = str(caught.value)
@@ -281,7 +281,7 @@ async def test_data_that_another_process_owns(data: Path) -> None:
     finder = Discovery(place_of(data, os.environ), os.environ, told.append, owned_s=0.1)
     async with _owned(data):
         with pytest.raises(CannotStart, match=str(os.getpid())) as caught:
-            async with finder.wire(start=True):
+            async with finder.channel(start=True):
                 pass
     assert caught.value.locked
     assert isinstance(read_record(place_of(data, os.environ).record, data), NoRecord)

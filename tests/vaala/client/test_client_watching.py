@@ -63,7 +63,7 @@ async def test_frames_go_on_where_they_ended(autojump_clock: object) -> None:
                         break
             assert snapshots == 1
             assert _last_words(state) == SLOW["steps"][0]["say"]
-            assert len(finder.wires) == 2
+            assert len(finder.channels) == 2
 
 
 async def test_a_place_that_is_too_old_becomes_a_snapshot(autojump_clock: object) -> None:

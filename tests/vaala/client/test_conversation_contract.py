@@ -168,6 +168,21 @@ async def test_the_same_client_id_is_one_message(place: Open) -> None:
         assert [item.client_id for item in page.items if isinstance(item, UserMessage)] == ["mine"]
 
 
+async def test_runs_beside_a_watcher_know_the_ends_of_their_turns(place: Open) -> None:
+    async with place(ScriptedModel(TALK)) as (conversations, _):
+        talk = await _talk(conversations)
+        async with talk.subscribe() as updates, trio.open_nursery() as nursery:
+            nursery.start_soon(_state, updates, _has_two_answers)
+            with trio.fail_after(20):
+                assert (await talk.run("go")).text == "One."
+                assert (await talk.run("go on")).text == "Two."
+
+
+def _has_two_answers(state: Projection) -> bool:
+    items = state.state.sessions[0].items
+    return sum(isinstance(item, AssistantMessage) for item in items) == 2
+
+
 async def test_an_interrupt_ends_the_turn_that_run_waits_for(place: Open) -> None:
     async with place(ScriptedModel(HANGS)) as (conversations, _):
         talk = await _talk(conversations)

@@ -12,9 +12,16 @@ from tests.vaala.core.talk import Talk
 from vaala import limits
 from vaala.stream import EventStream, Subscription
 from vaala.testing.projection import Gap, Projection
-from vaala_protocol.events import CommandOutput, Frame, ItemChanged, ItemDelta, SessionClosed
+from vaala_protocol.events import (
+    CommandOutput,
+    Frame,
+    ItemChanged,
+    ItemDelta,
+    SessionClosed,
+    WaitsChanged,
+)
 from vaala_protocol.items import AssistantMessage
-from vaala_protocol.state import ConversationInfo, Snapshot
+from vaala_protocol.state import ConversationInfo, Snapshot, Wait
 
 
 async def _follow(subscription: Subscription, random: Random, pace_s: float) -> Projection:
@@ -87,6 +94,25 @@ def _drain(subscription: Subscription) -> list[Frame]:
         assert isinstance(update, Frame)
         frames.append(update)
     return frames
+
+
+def test_of_lists_of_waits_that_follow_each_other_the_last_one_is_told() -> None:
+    stream = EventStream()
+    with stream.subscribe(lambda: _empty(stream)) as subscription:
+        subscription.next_nowait()
+        for reason in ("first byte", "the answer", ""):
+            stream.publish(_waits(reason))
+        stream.publish(_waits("another session", "t"))
+        stream.publish(_delta(0, "between", "j"))
+        stream.publish(_waits("a tool"))
+        frames = _drain(subscription)
+    assert [(frame.first, frame.seq) for frame in frames] == [(1, 3), (4, 4), (5, 5), (6, 6)]
+    assert frames[0].event == _waits("")
+
+
+def _waits(reason: str, session_id: str = "s") -> WaitsChanged:
+    waits = (Wait(subject="model", reason=reason, since=1),) if reason else ()
+    return WaitsChanged(session_id=session_id, waits=waits)
 
 
 def test_merged_deltas_are_bounded_and_lose_nothing() -> None:

@@ -1,4 +1,4 @@
-"""Opening a wire: whoever listens must prove who it is before anything is said to it."""
+"""Opening a channel: whoever listens must prove who it is before anything is said to it."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from trio_websocket import WebSocketRequest, serve_websocket
 from tests.vaala.client.meeting import door_of
 from tests.vaala.server.api.serving import server
 from vaala.client.address import Tcp, Unix, is_near, parse_address
+from vaala.client.channel import Channel, ChannelClosed, open_channel
 from vaala.client.errors import CannotConnect
-from vaala.client.wire import WireClosed, open_wire
 from vaala.discovery import AUTHORIZATION_HEADER, PROOF_HEADER, challenge_of, proof
 
 Handler = Callable[[trio.SocketStream], Any]
@@ -34,7 +34,7 @@ async def _listening(handler: Handler) -> AsyncGenerator[Tcp]:
 
 async def _reason(address: Tcp | Unix, token: str = "token", handshake_s: float = 5.0) -> str:
     with pytest.raises(CannotConnect) as caught:
-        async with open_wire(address, token, handshake_s=handshake_s):
+        async with open_channel(address, token, handshake_s=handshake_s):
             pass
     return str(caught.value)
 
@@ -125,16 +125,20 @@ async def test_a_server_with_another_token_refuses_us() -> None:
 
 
 async def test_the_right_server_is_taken_and_its_end_is_noticed() -> None:
+    async def hear(channel: Channel) -> None:
+        with pytest.raises(ChannelClosed):
+            await channel.receive()
+
     async with server() as srv, door_of(srv) as door:
         address = parse_address(door.proxy.address)
-        async with open_wire(address, door.token) as wire:
-            await wire.check()
-            assert wire.near
-            door.proxy.drop()
-            with pytest.raises(WireClosed):
-                await wire.receive()
-            with pytest.raises(WireClosed):
-                await wire.send(b"{}")
+        async with open_channel(address, door.token) as channel:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(hear, channel)
+                await channel.check()
+                assert channel.near
+                door.proxy.drop()
+            with pytest.raises(ChannelClosed):
+                await channel.send(b"{}")
 
 
 class _Connected:
@@ -171,7 +175,7 @@ def test_another_machine_is_known(peer: str | None, near: bool) -> None:
 async def test_an_error_of_the_block_comes_as_it_is() -> None:
     async with server() as srv, door_of(srv) as door:
         with pytest.raises(KeyError, match="mine"):
-            async with open_wire(Tcp("127.0.0.1", door.port), door.token):
+            async with open_channel(Tcp("127.0.0.1", door.port), door.token):
                 raise KeyError("mine")
 
 

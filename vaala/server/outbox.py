@@ -72,12 +72,16 @@ class Outbox:
         """Send until `end`. Raises `WireClosed`. Cancel: a message may be half sent."""
         period_ends = -math.inf
         while True:
-            await self._send_answers(wire)
-            if self._ended:
+            answers = self._take_answers()
+            events = [] if self._ended else self._pull(limits.EVENTS_BYTES - sum(map(len, answers)))
+            if answers or events:
+                # Together: each send wakes the client up.
+                await wire.send(*answers, *events)
+                self._answered(answers)
+                if events:
+                    period_ends = trio.current_time() + limits.EVENTS_PERIOD_S
+            elif self._ended:
                 return
-            if events := self._pull():
-                await wire.send(*events)
-                period_ends = trio.current_time() + limits.EVENTS_PERIOD_S
             else:
                 self._wake = trio.Event()
                 await self._wake.wait()
@@ -95,18 +99,24 @@ class Outbox:
         self._wake.set()
         self._urgent.set()
 
-    async def _send_answers(self, wire: Wire) -> None:
-        while self._answers:
-            message = self._answers.popleft()
-            await wire.send(message)
-            self._bytes -= len(message)
+    def _take_answers(self) -> list[bytes]:
+        """Return the first answers, as many as go together."""
+        taken: list[bytes] = []
+        room = limits.EVENTS_BYTES
+        while self._answers and room > 0:
+            taken.append(self._answers.popleft())
+            room -= len(taken[-1])
+        return taken
+
+    def _answered(self, answers: list[bytes]) -> None:
+        if answers:
+            self._bytes -= sum(map(len, answers))
             self._room.set()
             self._room = trio.Event()
 
-    def _pull(self) -> list[bytes]:
-        """Return messages of all sources in turn, as many as go together."""
+    def _pull(self, room: int) -> list[bytes]:
+        """Return messages of all sources in turn, as many as go together in ``room`` bytes."""
         pulled: list[bytes] = []
-        room = limits.EVENTS_BYTES
         while self._ready and room > 0:
             source = next(iter(self._ready))
             del self._ready[source]

@@ -134,6 +134,7 @@ class Asking:
             messages=messages,
             effort=settings.effort,
             options=dict(settings.options),
+            output=None if self._turn.output is None else self._turn.output.wanted,
             room_tokens=None if window is None else self._room(window, size),
         )
 
@@ -154,8 +155,10 @@ class Asking:
 
     def _sizes(self) -> Sizes:
         messages = self._history.open_messages(self._turn.items.values())
+        wanted = None if self._turn.output is None else self._turn.output.wanted.schema
         return Sizes(
-            instructions=len(self._instructions().encode()),
+            instructions=len(self._instructions().encode())
+            + (len(encode(wanted)) if wanted else 0),
             tools=len(encode(self._turn.offered_tools().specs)),
             history=self._history.size_bytes,
             open_step=len(self._model.encode(messages)),

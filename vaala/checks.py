@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from vaala import limits
+from vaala.services.schema import fault_of
 from vaala.text import scrub
 from vaala_protocol.base import encode
 from vaala_protocol.errors import BadRequest
@@ -36,6 +37,15 @@ def checked_tags(tags: tuple[str, ...]) -> tuple[str, ...]:
 
 def checked_settings(settings: Settings) -> Settings:
     return storable(settings, "the settings", limits.SETTINGS_BYTES_MAX)
+
+
+def checked_output_schema(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return a JSON Schema that answers can be checked against; raises `BadRequest`."""
+    storable(schema, "the output schema", limits.OUTPUT_SCHEMA_BYTES_MAX)
+    if (fault := fault_of(schema)) is not None:
+        place = ".".join(fault.place) or "the top"
+        raise BadRequest(f"the output schema is no usable JSON Schema: at {place}: {fault.text}")
+    return schema
 
 
 def checked_location(directory: str, executor: str) -> Location:

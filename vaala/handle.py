@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from vaala import commanding
 from vaala.activity import activity_of
@@ -76,9 +76,12 @@ class ConversationHandle:
         *,
         settings: Settings | None = None,
         client_id: str | None = None,
+        output_schema: dict[str, Any] | None = None,
     ) -> TurnResult:
         """Send a prompt and wait for its turn to end.
 
+        With ``output_schema``, a JSON Schema, the text of a completed turn is one JSON document
+        that matches it; a turn whose model does not get there, told what is wrong, has failed.
         The turn may be completed, failed or interrupted: see ``result.turn``. Raises `NotPending`
         when the message was withdrawn before a turn took it, `Stopping` when the conversation was
         closed. Cancel: only stops waiting; use `interrupt` to end the turn.
@@ -86,7 +89,9 @@ class ConversationHandle:
         client_id = client_id or new_id()
         root = await self._session(None)
         with root.outcomes.expect(client_id) as turn:
-            await self.send(prompt, client_id=client_id, settings=settings)
+            await self.send(
+                prompt, client_id=client_id, settings=settings, output_schema=output_schema
+            )
             return await turn.wait()
 
     async def send(
@@ -96,16 +101,17 @@ class ConversationHandle:
         delivery: Delivery = "queue",
         client_id: str | None = None,
         settings: Settings | None = None,
+        output_schema: dict[str, Any] | None = None,
         session_id: str | None = None,
     ) -> InputInfo:
-        """Give the agent a message; it is on disk when this returns.
+        """Give the agent a message; it is on disk when this returns, all that it asks for with it.
 
         ``queue``: it waits for its own turn. ``steer``: the running turn takes it before its next
         model call. The same ``client_id`` again finds the first send's input.
         """
         (await self._runtime.conversation(self.id)).check_place()
         source = UserInput(content=_content(prompt))
-        send = Send(client_id or new_id(), source, delivery, settings)
+        send = Send(client_id or new_id(), source, delivery, settings, output_schema)
         return await (await self._session(session_id)).ask(send)
 
     async def edit_input(

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 
 from vaala import limits
 from vaala.changes import Change, input_change, item_change, item_of, now_ms, replace
-from vaala.checks import checked_settings, storable
+from vaala.checks import checked_output_schema, checked_settings, storable
 from vaala.dao.state import SessionState
 from vaala.requests import ChildDone, Send, result_text
 from vaala.text import is_blank, scrub
@@ -57,9 +57,10 @@ def accepted(state: SessionState, send: Send) -> InputInfo:
     if len(state.queue) >= limits.QUEUE_INPUTS_MAX:
         raise Overloaded(f"{len(state.queue)} messages wait already; withdraw some or wait")
     settings = None if send.settings is None else checked_settings(send.settings)
+    schema = None if send.output_schema is None else checked_output_schema(send.output_schema)
     client_id = storable(send.client_id, "the client id", limits.CLIENT_ID_BYTES_MAX)
     new = told(state, client_id, source)
-    return replace(new, delivery=send.delivery, settings=settings)
+    return replace(new, delivery=send.delivery, settings=settings, output_schema=schema)
 
 
 def told(state: SessionState, client_id: str, source: InputSource) -> InputInfo:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Literal, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 from vaala_protocol.content import Content
 from vaala_protocol.events import Frame
@@ -66,9 +66,17 @@ class Conversation(Protocol):
     async def info(self) -> ConversationInfo: ...
 
     async def run(
-        self, prompt: Prompt, *, settings: Settings | None = None, client_id: str | None = None
+        self,
+        prompt: Prompt,
+        *,
+        settings: Settings | None = None,
+        client_id: str | None = None,
+        output_schema: dict[str, Any] | None = None,
     ) -> TurnResult:
         """Send a prompt and wait for its turn to end, completed, failed or interrupted.
+
+        With ``output_schema``, a JSON Schema, the text of a completed turn is one JSON document
+        that matches it.
 
         Raises `NotPending` when the message was withdrawn before a turn took it, `Stopping` when
         the conversation was closed. Cancel: only stops waiting; use `interrupt` to end the turn.
@@ -82,6 +90,7 @@ class Conversation(Protocol):
         delivery: Delivery = "queue",
         client_id: str | None = None,
         settings: Settings | None = None,
+        output_schema: dict[str, Any] | None = None,
         session_id: str | None = None,
     ) -> InputInfo:
         """Give the agent a message; it is on disk when this returns.

@@ -49,6 +49,12 @@ INPUTS_TAKEN_BYTES_MAX = 480 * 1024
 CLIENT_ID_BYTES_MAX = 256
 """A session remembers a thousand of them, in memory and in each checkpoint."""
 SETTINGS_BYTES_MAX = 16 * 1024
+OUTPUT_SCHEMA_BYTES_MAX = 64 * 1024
+"""The JSON Schema of an answer; each request of its turn carries it."""
+OUTPUT_RETRIES_MAX = 2
+"""How often a model is told in one turn that its answer does not match the schema."""
+OUTPUT_PROBLEMS_MAX = 8
+"""What is told of it at once."""
 TITLE_BYTES_MAX = 4 * 1024
 TAGS_BYTES_MAX = 8 * 1024
 PATH_BYTES_MAX = 4_095

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from msgspec import Struct
 
 from vaala import limits
@@ -28,6 +30,7 @@ class Send(Struct, Command[InputInfo], frozen=True):
     source: InputSource
     delivery: Delivery = "queue"
     settings: Settings | None = None
+    output_schema: dict[str, Any] | None = None
 
 
 class EditInput(Struct, Command[InputInfo], frozen=True):

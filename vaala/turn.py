@@ -33,13 +33,14 @@ from vaala.changes import (
 from vaala.definitions import Definitions
 from vaala.endings import By, Ending, ending_of, interrupted_ending, over_budget
 from vaala.models.base import Model
+from vaala.output import OutputCheck
 from vaala.questions import Questions
 from vaala.requests import BeginStep, Finish, Flush, Record
 from vaala.tools.registry import ToolSet
 from vaala_protocol.calls import CallDetails
 from vaala_protocol.errors import NotDurable, Refused
 from vaala_protocol.ids import new_id
-from vaala_protocol.items import AssistantMessage, Item, Question, ToolCall
+from vaala_protocol.items import AssistantMessage, Item, ModelError, Question, ToolCall
 from vaala_protocol.settings import Mode, Settings, Usage
 from vaala_protocol.state import InputInfo, StepInfo, TurnInfo, TurnResult
 
@@ -69,6 +70,8 @@ class Turn:
         """Items of the open step, as they are or are about to be in the log."""
         self.own_mode: Mode | None = None
         """The mode that a message of it asked for, whatever the session's is."""
+        self.output: OutputCheck | None = None
+        """What the last answer has to be, where a message of it asked for that."""
         self.answers: set[str] = set()
         """Client ids of the messages that it took."""
         self.spawned: set[str] = set()
@@ -85,6 +88,8 @@ class Turn:
         self._usage: dict[str, Usage] = {}
         self._asking: Asking | None = None
         self._text = ""
+        self._mismatch: str | None = None
+        """What the model is told at the beginning of the next step."""
         self._steered = False
         """The next step's items were taken already, when the last one would have been the end."""
         self._asked = 0
@@ -107,6 +112,8 @@ class Turn:
             self.answers.add(taken.client_id)
             if taken.settings is not None:
                 self.own_mode = taken.settings.mode or self.own_mode
+            if taken.output_schema is not None:
+                self.output = OutputCheck(taken.output_schema)
 
     def interrupt(self, by: By) -> bool:
         """End the turn at once; True when that is under way. Safe to repeat."""
@@ -168,6 +175,8 @@ class Turn:
             if not self._steered:
                 self._open_step(await self._durable(BeginStep(self.id, self.step_number)))
             self._steered = False
+            if self._mismatch is not None:
+                await self._tell_mismatch(self._mismatch)
 
     async def prepared(self) -> tuple[Model, Asking]:
         """Get what the turn works with: tools, model, history. Raises `Refused`."""
@@ -182,6 +191,10 @@ class Turn:
 
     async def _step_with(self, model: Model, answer: Answer, guard: LoopGuard) -> Ending | None:
         """Take an answer, run its calls and close the step."""
+        mismatch = None
+        if self.output is not None and not answer.calls:
+            judged = await self.output.judge(answer)
+            answer, mismatch = judged.answer, judged.problem
         plans, calls = await self._calls.plan(answer)
         self._take([*answer.items, *calls])
         said = [item_change(item) for item in (*answer.items, *calls)]
@@ -194,7 +207,7 @@ class Turn:
             usage=answer.usage,
         )
         if not answer.calls:
-            return await self._end_or_go_on(answer, said, answered)
+            return await self._end_or_go_on(answer, said, answered, mismatch)
         done = replace(answered, ended_at=now_ms())
         self._step = answered
         if plans:
@@ -209,12 +222,22 @@ class Turn:
         return None
 
     async def _end_or_go_on(
-        self, answer: Answer, said: list[Change], answered: StepInfo
+        self, answer: Answer, said: list[Change], answered: StepInfo, mismatch: str | None
     ) -> Ending | None:
-        """An answer without calls ends the turn, unless a steer waits."""
+        """An answer without calls ends the turn, unless a steer waits or it is not what was asked
+        for and the model can be told so."""
         ending = ending_of(answer)
         done = replace(answered, ended_at=now_ms())
         changes = [*said, step_change(self.session.id, done)]
+        if mismatch is not None and ending.stop_reason in ("end_turn", "max_tokens"):
+            assert self.output is not None
+            text = f"The answer does not match the output schema: {mismatch}"
+            if self.output.may_tell():
+                await self.record(changes)
+                self._close_step()
+                self._mismatch = text
+                return None
+            ending = Ending("failed", "failed", text)
         finish = self._finish(ending, changes, unless_steered=ending.stop_reason == "end_turn")
         items = await self._send_finish(finish)
         self._close_step()
@@ -222,6 +245,19 @@ class Turn:
             self._open_step(items)
             self._steered = True
         return None
+
+    async def _tell_mismatch(self, text: str) -> None:
+        """Begin the open step with what was wrong with the answer before it."""
+        assert self.output is not None
+        self._mismatch = None
+        now = now_ms()
+        told = ModelError(
+            id=new_id(), at=self.session.next_at(), turn_id=self.id, step=self.step_number,
+            created_at=now, completed_at=now, error="invalid_output", message=text,
+            attempt=self.output.told, retry_in_ms=0,
+        )  # fmt: skip
+        self.items[told.id] = told
+        await self.record([item_change(told)])
 
     async def _ask(self, asking: Asking, model: Model) -> Answer | Ending:
         self._asked += 1

@@ -22,6 +22,7 @@ ErrorKind: TypeAlias = Literal[
     "refused",
     "network",
     "incomplete",
+    "invalid_output",
     "storage",
     "bug",
 ]

@@ -125,6 +125,8 @@ class InputInfo(Value, frozen=True, kw_only=True):
     """Order in the queue, lowest first."""
     settings: Settings | None = None
     """Overrides for the turn that it starts."""
+    output_schema: dict[str, Any] | None = None
+    """The JSON Schema that the last answer of its turn has to match."""
 
 
 class CommandInfo(Value, frozen=True, kw_only=True):

@@ -12,10 +12,13 @@ from vaala_protocol.items import (
     CommandEnd,
     Instructions,
     Item,
+    ModelError,
     PeerMessage,
     Skill,
     UserMessage,
 )
+
+_AGAIN = "Answer again with the JSON document alone: no words, no Markdown around it."
 
 
 def said_by(item: Item) -> tuple[Content, ...]:
@@ -29,6 +32,8 @@ def said_by(item: Item) -> tuple[Content, ...]:
             return (text_block(_command_end(item)),)
         case Instructions():
             return (text_block(f"Instructions from {item.source}:\n{item.text}"),)
+        case ModelError(error="invalid_output"):
+            return (text_block(f"{item.message}\n{_AGAIN}"),)
         case Skill():
             return (text_block(f"Skill {item.name}:\n{item.text}"),)
         case _:

@@ -86,6 +86,8 @@ RUN = Command(
         Option("--prompts", "run the prompts of a file one after the other; lines of --- stand "
                "between them, without any such line each line is a prompt", "FILE",
                complete="file"),
+        Option("--output-schema", "the answer is one line of JSON that matches this JSON Schema",
+               "FILE", complete="file"),
         Option("--json", "print one event per line as JSON instead of the answer"),
         Option("--detach", "print the conversation's id and leave; the server goes on with it",
                short="-d"),

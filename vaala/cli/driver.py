@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, Awaitable, Callable, Sequence
+from typing import Any
 
 import trio
 from msgspec import Struct
@@ -30,6 +31,8 @@ class Driver(Struct, frozen=True):
     approver: Approver
     settings: Settings | None
     """Laid over what the conversation runs with, for these prompts only."""
+    output_schema: dict[str, Any] | None = None
+    """What the answer to each of them has to match."""
 
     async def run(self, prompts: Sequence[str], updates: AsyncIterable[Update]) -> int:
         """Run the prompts until one does not end well; return the exit code.
@@ -95,7 +98,10 @@ class Driver(Struct, frozen=True):
         self.progress.expect(client_id)
         try:
             result = await self.conversation.run(
-                prompt, settings=self.settings, client_id=client_id
+                prompt,
+                settings=self.settings,
+                client_id=client_id,
+                output_schema=self.output_schema,
             )
         except NotPending:
             self.view.note("vaala: the message was withdrawn before a turn took it")

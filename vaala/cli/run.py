@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import trio
 from msgspec import Struct
@@ -23,6 +24,7 @@ from vaala.cli.home import Home, ServerHome
 from vaala.cli.interrupts import heed_signals
 from vaala.cli.json_view import JsonView, conversation_line, error_line
 from vaala.cli.output import Output
+from vaala.cli.output_schema import DocumentView, read_schema
 from vaala.cli.progress import Progress, View
 from vaala.cli.prompts import read_prompts
 from vaala.cli.standard import aside, say
@@ -45,6 +47,8 @@ class Job(Struct, frozen=True):
     model_line: str
     """Which model runs, and why."""
     rules: RunRules
+    output_schema: dict[str, Any] | None
+    """What the answers have to match."""
 
 
 def main(arguments: Namespace) -> int:
@@ -69,6 +73,8 @@ def _check(arguments: Namespace) -> None:
         raise CommandFailed(f"{other} needs this command to stay: leave out --detach", USAGE)
     if arguments.cwd is not None and not Path(arguments.cwd).is_dir():
         raise CommandFailed(f"--cwd {arguments.cwd}: no such directory", USAGE)
+    if arguments.output_schema is not None:
+        arguments.output_schema = read_schema(arguments.output_schema)
 
 
 async def _run(arguments: Namespace, prompts: Sequence[str]) -> int:
@@ -118,7 +124,7 @@ async def _open_home(arguments: Namespace) -> AsyncGenerator[Home]:
 async def _detach(job: Job, prompts: Sequence[str], *, json: bool) -> int:
     """Leave the prompts to the server: they are on disk and run one after the other."""
     for prompt in prompts:
-        await job.conversation.send(prompt, settings=job.settings)
+        await job.conversation.send(prompt, settings=job.settings, output_schema=job.output_schema)
     if json:
         say(conversation_line(job.conversation.id))
     else:
@@ -133,13 +139,16 @@ async def _driver(job: Job, arguments: Namespace, terminal: Terminal | None) -> 
     progress = Progress(conversation.id)
     if arguments.json:
         view: View = JsonView(output)
+    elif job.output_schema is not None:
+        view = DocumentView(conversation.id, output)
     else:
         view = TextView(conversation.id, output, progress.is_ours)
     view.note(job.model_line)
     places = (await conversation.info()).locations
     where = places[0].directory if places else os.curdir
     approver = Approver(conversation, progress, terminal, view, where, rules=job.rules)
-    return Driver(conversation, view, output, progress, approver, job.settings)
+    schema = job.output_schema
+    return Driver(conversation, view, output, progress, approver, job.settings, schema)
 
 
 async def _job(home: Home, arguments: Namespace) -> Job:
@@ -157,7 +166,7 @@ async def _new(home: Home, arguments: Namespace, given: Settings) -> Job:
         directory=directory(arguments), agent=name, settings=given
     )
     settings, rules = _for_the_run(home, arguments, Settings(), given.over(own))
-    return Job(conversation, settings, line, rules)
+    return Job(conversation, settings, line, rules, arguments.output_schema)
 
 
 async def _going_on(home: Home, arguments: Namespace, given: Settings) -> Job:
@@ -171,7 +180,7 @@ async def _going_on(home: Home, arguments: Namespace, given: Settings) -> Job:
     own = await home.settings(conversation)
     line = await _model_line(home, given.model, own.model, "this conversation")
     settings, rules = _for_the_run(home, arguments, given, given.over(own))
-    return Job(conversation, settings, line, rules)
+    return Job(conversation, settings, line, rules, arguments.output_schema)
 
 
 async def _model_line(home: Home, given: str | None, own: str | None, owner: str) -> str:

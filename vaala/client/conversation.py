@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from vaala.client import limits
 from vaala.client.following import Follower, Next
@@ -53,7 +53,12 @@ class RemoteConversation:
         return (await self._client.ask(params)).info
 
     async def run(
-        self, prompt: Prompt, *, settings: Settings | None = None, client_id: str | None = None
+        self,
+        prompt: Prompt,
+        *,
+        settings: Settings | None = None,
+        client_id: str | None = None,
+        output_schema: dict[str, Any] | None = None,
     ) -> TurnResult:
         """Send a prompt and wait for its turn to end, over as many connections as that takes.
 
@@ -68,7 +73,9 @@ class RemoteConversation:
         async with watching as updates:
             while (known := updates.next_nowait()) is not None:
                 found = follower.take(known)
-            sent = await self.send(content, client_id=client_id, settings=settings)
+            sent = await self.send(
+                content, client_id=client_id, settings=settings, output_schema=output_schema
+            )
             follower.sent()
             if not is_new and follower.turn_id is None and sent.state == "consumed":
                 found = Next.SEARCH
@@ -90,6 +97,7 @@ class RemoteConversation:
         delivery: Delivery = "queue",
         client_id: str | None = None,
         settings: Settings | None = None,
+        output_schema: dict[str, Any] | None = None,
         session_id: str | None = None,
     ) -> InputInfo:
         environment = self._client.new_environment()
@@ -101,6 +109,7 @@ class RemoteConversation:
                 content=_content(prompt),
                 delivery=delivery,
                 settings=None if settings is None else self._client.settings_here(settings),
+                output_schema=output_schema,
                 environment=environment,
             )
         )

@@ -89,6 +89,19 @@ class Deadlines(Struct, frozen=True):
     """Between two events of the answer: keep-alives break the silence, but not this."""
 
 
+class OutputFormat(Struct, frozen=True):
+    """The answer that has no calls shall be one JSON document that matches ``schema``.
+
+    A format asks for it in its own way where model and server know one, else in the instructions;
+    whoever gets the answer checks it.
+    """
+
+    schema: dict[str, Any]
+    again: bool = False
+    """An answer did not match: what is wanted now is the document, so that tools may be left out
+    where the two do not go together."""
+
+
 class ModelRequest(Struct, frozen=True):
     """One call. ``history`` holds the closed steps as `Model.encode` made them, joined by commas;
     ``messages`` is what came after, still open."""
@@ -103,6 +116,7 @@ class ModelRequest(Struct, frozen=True):
     """About what the window has left for the answer; a format that must send a limit sends no
     larger one. None: not known."""
     options: dict[str, Any] = field(default_factory=dict)
+    output: OutputFormat | None = None
     deadlines: Deadlines | None = None
     """None: those of the model."""
 

@@ -12,6 +12,9 @@ SCHEMA_DEPTH_MAX = 32
 """Levels of a tool's parameters; what is deeper becomes "anything". Parsers of servers stop at
 about 128 levels of JSON, and a level of a schema has up to three."""
 
+OUTPUTS_REMEMBERED_MAX = 256
+"""Schemas of answers, by model, that a server refused."""
+
 CALLS_PER_ANSWER_MAX = 256
 """Tool calls in one answer; more is a model that runs in circles."""
 

@@ -14,7 +14,8 @@ from vaala.services import limits
 from vaala.services.base import ClientTools
 from vaala.services.errors import ServiceFailure
 from vaala.services.live import LiveOffer
-from vaala.services.schema import argument_problems, schema_fault
+from vaala.services.schema import schema_fault
+from vaala.services.schema_check import argument_problems
 from vaala.tools.base import PreparedCall, Tool, ToolContext, ToolFailure, ToolResult
 from vaala.tools.explain import schema_text
 from vaala.tools.strict_json import NotStrict, parse_object

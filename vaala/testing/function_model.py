@@ -20,7 +20,7 @@ from vaala.models.base import (
     TextDelta,
     UsageReport,
 )
-from vaala.models.chat.encode import encode_messages, request_body
+from vaala.models.chat.encode import Dialect, encode_messages, request_body
 from vaala.testing.validators import validate_chat_request
 from vaala_protocol.base import decode, encode
 from vaala_protocol.settings import Usage
@@ -63,9 +63,7 @@ class FunctionModel(Model):
     @asynccontextmanager
     async def stream(self, request: ModelRequest) -> AsyncGenerator[AsyncIterator[ModelEvent]]:
         self.requests += 1
-        body = request_body(
-            request, self._name, usage_asked=True, output_limit_field="max_completion_tokens"
-        )
+        body = request_body(request, self._name, Dialect("max_completion_tokens"))
         if violations := validate_chat_request(body):
             self.refused.append("; ".join(map(str, violations)))
             raise AssertionError(self.refused[-1])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from vaala_protocol.base import Value
 from vaala_protocol.content import Content
 from vaala_protocol.methods.base import Done, Request
@@ -32,6 +34,11 @@ class SessionSendParams(SessionParams, Request[InputInfo], frozen=True, kw_only=
     delivery: Delivery = "queue"
     settings: Settings | None = None
     """For the turn of this message only."""
+    output_schema: dict[str, Any] | None = None
+    """The JSON Schema, of type object or any other, that the last answer of the turn has to match:
+    its text is then one JSON document and nothing else. Kept with the message until its turn runs.
+    A model that answers otherwise is told what is wrong, and the turn fails when that does not
+    help."""
     environment: ClientEnvironment | None = None
     """Replaces what the client said when it connected."""
 

@@ -145,6 +145,7 @@ export type ErrorKind =
   | "refused"
   | "network"
   | "incomplete"
+  | "invalid_output"
   | "storage"
   | "bug";
 
@@ -599,6 +600,8 @@ export interface InputInfo {
   place?: number;
   /** Overrides for the turn that it starts. */
   settings?: Settings | null;
+  /** The JSON Schema that the last answer of its turn has to match. */
+  outputSchema?: Record<string, unknown> | null;
 }
 
 /** A command that runs in the background of a session. */
@@ -1298,6 +1301,13 @@ export interface SessionSendParams extends SessionParams {
   delivery?: Delivery;
   /** For the turn of this message only. */
   settings?: Settings | null;
+  /**
+   * The JSON Schema, of type object or any other, that the last answer of the turn has to match:
+   * its text is then one JSON document and nothing else. Kept with the message until its turn runs.
+   * A model that answers otherwise is told what is wrong, and the turn fails when that does not
+   * help.
+   */
+  outputSchema?: Record<string, unknown> | null;
   /** Replaces what the client said when it connected. */
   environment?: ClientEnvironment | null;
 }

@@ -7,7 +7,7 @@ from typing import Any
 
 from vaala.agent.history import History
 from vaala.models.base import ModelRequest
-from vaala.models.chat.encode import request_body
+from vaala.models.chat.encode import Dialect, request_body
 from vaala.models.chat.model import ChatClient, ChatModel
 from vaala.models.http import Http
 from vaala.models.provider import Provider
@@ -26,7 +26,7 @@ def body_of(history: History, open_items: list[Item]) -> bytes:
     """Return the body of the request that a turn would send now."""
     closed, messages = history.request(open_items)
     request = ModelRequest("You help.", (), closed, messages)
-    return request_body(request, "small", usage_asked=True, output_limit_field="max_tokens")
+    return request_body(request, "small", Dialect())
 
 
 def complaints(body: bytes) -> list[str]:

@@ -22,7 +22,7 @@ from vaala.models.base import (
     ToolSpec,
     UserSaid,
 )
-from vaala.models.chat.encode import encode_messages, request_body
+from vaala.models.chat.encode import Dialect, encode_messages, request_body
 from vaala.models.wire import call_id
 from vaala_protocol.content import FileContent, ImageContent, TextContent
 from vaala_protocol.ids import new_id
@@ -40,7 +40,7 @@ def said(*texts: str) -> UserSaid:
 
 
 def body(request: ModelRequest, field: str = "max_tokens") -> dict[str, Any]:
-    encoded = request_body(request, "m", usage_asked=True, output_limit_field=field)
+    encoded = request_body(request, "m", Dialect(field))
     return dict(json.loads(encoded))
 
 
@@ -151,7 +151,7 @@ def test_body_with_everything() -> None:
     assert [message["content"] for message in fields["messages"]] == ["rules", "one", "two"]
     assert (fields["reasoning_effort"], fields["temperature"]) == ("high", 0.5)
     assert fields["max_completion_tokens"] == 7
-    usage = request_body(request, "m", usage_asked=False, output_limit_field="max_tokens")
+    usage = request_body(request, "m", Dialect(usage_asked=False))
     assert "stream_options" not in json.loads(usage)
 
 

@@ -15,7 +15,7 @@ from vaala.models.base import (
     TextDelta,
     UsageReport,
 )
-from vaala.models.chat.encode import encode_messages, request_body
+from vaala.models.chat.encode import Dialect, encode_messages, request_body
 from vaala.testing.function_model import FunctionModel, Respond
 from vaala_protocol.settings import Usage
 
@@ -60,7 +60,7 @@ class SmallWindow(FunctionModel):
 
     @asynccontextmanager
     async def stream(self, request: ModelRequest) -> AsyncGenerator[AsyncIterator[ModelEvent]]:
-        body = request_body(request, self.name, usage_asked=True, output_limit_field="max_tokens")
+        body = request_body(request, self.name, Dialect())
         tokens = int(len(body) / self._bytes_per_token)
         if tokens > self.window:
             self.refusals += 1

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from vaala.services import limits
-from vaala.services.schema import argument_problems, schema_fault
+from vaala.services.schema import schema_fault
+from vaala.services.schema_check import argument_problems
 
 
 def prop(schema: Any, **more: Any) -> dict[str, Any]:
@@ -35,11 +36,13 @@ FITS: list[tuple[Any, Any]] = [
     ({"$ref": "#/$defs/name"}, "x"),
     ({"$ref": "https://example.org/schema"}, 5),
     ({"$ref": "#/nothing/there"}, 5),
-    ({"pattern": "(a+)+$"}, "a" * 50 + "b"),
+    ({"pattern": "(a+)+$"}, "b" * 50 + "a"),
+    ({"pattern": "(?=a)"}, "b"),
     (True, 5),
     ({}, {"anything": [1]}),
     ({"type": "object", "additionalProperties": {"type": "integer"}}, {"x": 1}),
     ({"patternProperties": {"^x": {}}, "additionalProperties": False}, {"x": 1}),
+    ({"patternProperties": {"(?=x)": False}, "additionalProperties": False}, {"y": 1}),
 ]
 DEFS = {"$defs": {"name": {"type": "string"}, "tree": {"items": {"$ref": "#/$defs/tree"}}}}
 
@@ -64,6 +67,7 @@ WRONG: list[tuple[Any, Any, str]] = [
     ({"exclusiveMaximum": 1}, 1, "`a` must be below 1, not 1"),
     ({"minLength": 3}, "xy", '`a` length at least 3, not "xy"'),
     ({"maxItems": 0}, [1], "`a` items at most 0, not [1]"),
+    ({"pattern": "(a+)+$"}, "a" * 50 + "b", "`a` must match"),
     ({"anyOf": [{"type": "string"}, {"type": "null"}]}, 1, "`a` is none of the 2 forms"),
     ({"oneOf": [{"minimum": 5}]}, 1, "`a` is none of the 1 forms"),
     ({"allOf": [{"minimum": 5}]}, 1, "`a` must be at least 5, not 1"),

@@ -153,6 +153,20 @@ sets("field.type", 1, None, where=top, key="stream")
 sets("field.type", [], {"user": "u"}, where=top, key="metadata")
 sets("field.type", "priority", where=top, key="service_tier")
 sets("field.type", [], {"effort": "huge"}, {"format": {}}, where=top, key="output_config")
+sets(
+    "output_config.schema",
+    *(
+        {"format": {"type": "json_schema", "schema": schema}}
+        for schema in (
+            {"type": "object"},
+            {"type": "object", "additionalProperties": True},
+            {"type": "array", "items": {"type": "object", "properties": {}}},
+            {"type": "text"},
+        )
+    ),
+    where=top,
+    key="output_config",
+)
 sets("field.type", "", 1, where=top, key="container")
 sets("field.type", [], where=top, key="context_management")
 sets("field.type", {}, where=top, key="mcp_servers")

@@ -7,7 +7,7 @@ import json
 from copy import deepcopy
 from typing import Any
 
-from tests.vaala.testing.counterexamples import Counterexamples, Pick, Request, top
+from tests.vaala.testing.counterexamples import LOOSE, Counterexamples, Pick, Request, top
 
 PNG = "data:image/png;base64," + base64.b64encode(b"\x89PNG").decode()
 
@@ -151,6 +151,13 @@ sets(
     where=top,
     key="response_format",
 )
+sets(
+    "response_format.schema",
+    *({"type": "json_schema", "json_schema": {"name": "a"} | one} for one in LOOSE),
+    where=top,
+    key="response_format",
+)
+sets("response_format.word", {"type": "json_object"}, where=top, key="response_format")
 sets("messages.shape", [], None, {}, "hello", ["hello"], where=top, key="messages")
 sets("message.role", "developer", "function", "User", None, ["user"], where=any_message, key="role")
 sets("message.keys", "now", where=any_message, key="timestamp")

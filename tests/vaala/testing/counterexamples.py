@@ -14,6 +14,16 @@ Where: TypeAlias = Callable[[Request, Pick], Any]
 SIZE_LIMIT_BYTES = 12_000
 
 
+CLOSED = {"type": "object", "properties": {"a": {}}, "required": ["a"]}
+LOOSE: list[dict[str, Any]] = [
+    {"schema": {"type": "array", "items": {}}},
+    {"schema": {"type": "object", "properties": {"a": {"type": "text"}}}},
+    {"schema": CLOSED, "strict": True},
+    {"schema": CLOSED | {"required": [], "additionalProperties": False}, "strict": True},
+]
+"""Schemas of answers that are refused."""
+
+
 @dataclass(frozen=True)
 class Counterexample:
     """A change of a good request that one rule alone refuses."""

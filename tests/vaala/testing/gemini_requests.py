@@ -114,6 +114,7 @@ def config(request: Request, pick: Pick) -> Any:
 
 def json_config(request: Request, pick: Pick) -> Any:
     request["generationConfig"]["responseMimeType"] = "application/json"
+    request["toolConfig"] = {"functionCallingConfig": {"mode": "NONE"}}
     return request["generationConfig"]
 
 
@@ -164,6 +165,7 @@ sets("generation.thinking", -2, "1", where=thinking, key="thinkingBudget")
 sets("generation.thinking", 1, where=thinking, key="includeThoughts")
 sets("generation.schema", {"type": "OBJECT"}, where=config, key="responseSchema")
 sets("generation.schema", [], {"type": "text"}, where=json_config, key="responseJsonSchema")
+sets("generation.calls", "application/json", where=config, key="responseMimeType")
 sets("schema.unknown", {"type": "OBJECT", "$schema": "x"}, where=json_config, key="responseSchema")
 sets(
     "safety",

@@ -6,7 +6,7 @@ import base64
 from copy import deepcopy
 from typing import Any
 
-from tests.vaala.testing.counterexamples import Counterexamples, Pick, Request, top
+from tests.vaala.testing.counterexamples import LOOSE, Counterexamples, Pick, Request, top
 
 PNG = "data:image/png;base64," + base64.b64encode(b"\x89PNG").decode()
 PDF = "data:application/pdf;base64," + base64.b64encode(b"%PDF").decode()
@@ -177,9 +177,15 @@ sets(
     {"format": {"type": "xml"}},
     {"format": {"type": "json_object", "name": "a"}},
     {"format": {"type": "json_schema", "name": "a"}},
-    {"format": {"type": "json_schema", "name": "a b", "schema": {}}},
+    {"format": {"type": "json_schema", "name": "a b", "schema": {"type": "object"}}},
     {"format": {"type": "json_schema", "name": "a", "schema": []}},
     {"format": {"type": "json_schema", "name": "a", "schema": {}, "strict": 1}},
+    where=top,
+    key="text",
+)
+sets(
+    "text.schema",
+    *({"format": {"type": "json_schema", "name": "a"} | one} for one in LOOSE),
     where=top,
     key="text",
 )

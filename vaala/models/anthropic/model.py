@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
@@ -20,6 +21,7 @@ from vaala.models.failures import failure_of_status
 from vaala.models.http import Call, Http
 from vaala.models.limits import ERROR_BODY_BYTES_MAX
 from vaala.models.listing import with_models_meant
+from vaala.models.output import Refusals
 from vaala.models.provider import Provider
 from vaala.models.tool_names import names_of
 
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
     from vaala.models.exchange import Answer
 
 _BETA = "anthropic-beta"
+_OUTPUT_REFUSED = re.compile(rb"output_config|output_format|schema|structured outputs", re.I)
+"""What stands in a refusal of a schema: "output_config.format: ...", "Schema is too complex"."""
 
 
 class AnthropicClient(Client):
@@ -43,6 +47,7 @@ class AnthropicClient(Client):
         self._drops_mismatched = False
         """The server checks what stood before a thought: it is told to leave out those that no
         longer fit."""
+        self._outputs = Refusals()
 
     def model(self, name: str) -> AnthropicModel:
         return AnthropicModel(self, name)
@@ -55,7 +60,8 @@ class AnthropicClient(Client):
         signature is not good here or something before it has changed, it is asked once more in a
         way that it can take: no conversation ends for that.
         """
-        target = replace(target, drop_mismatched=self._drops_mismatched)
+        ask_output = self._outputs.level(target.model, request.output) == 0
+        target = replace(target, drop_mismatched=self._drops_mismatched, ask_output=ask_output)
         body = request_body(request, target)
         async with self.http.exchange(self._call(request, body)) as answer:
             if 200 <= answer.status < 300:
@@ -63,7 +69,12 @@ class AnthropicClient(Client):
                 return
             text = await answer.read_all(ERROR_BODY_BYTES_MAX)
             failure = failure_of_status(self.origin, answer.status, answer.headers, text)
-        other = self._mended(target, body, failure, text)
+        if failure.status == 400 and body.asks_output and _OUTPUT_REFUSED.search(text):
+            assert request.output is not None
+            self._outputs.lower(target.model, request.output)
+            other: Target | None = target
+        else:
+            other = self._mended(target, body, failure, text)
         if other is None:
             raise await self._explained(failure, target.model)
         async with self.answer(request, other) as second:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from vaala.models.anthropic.encode import (
     encode_messages,
@@ -14,10 +15,12 @@ from vaala.models.anthropic.encode import (
     without_open_thoughts,
     without_thoughts,
 )
+from vaala.models.anthropic.output_schema import answer_schema
 from vaala.models.anthropic.replay import Block, Owner
 from vaala.models.anthropic.schema import input_schema
 from vaala.models.anthropic.thinking import Thinking, output_tokens, thinking_of, version
 from vaala.models.base import ModelFailure, ModelRequest, ToolSpec
+from vaala.models.output import instructions_with
 from vaala.models.tool_names import wire_name
 from vaala.models.wire import json_bytes
 from vaala.text import is_blank
@@ -25,6 +28,8 @@ from vaala.text import is_blank
 RESERVED_OPTIONS = frozenset({"model", "messages", "system", "tools", "stream"})
 """Fields of the request that are ours; an option with such a name is refused."""
 
+_HAS_FORMATS = (4, 5)
+"""From here on a model can be held to a schema."""
 _CACHED: Block = {"cache_control": {"type": "ephemeral"}}
 
 
@@ -37,11 +42,15 @@ class Target(Struct, frozen=True):
     drop_mismatched: bool = False
     """The server is told to leave out thoughts before which the conversation changed."""
     keep_thoughts: bool = True
+    ask_output: bool = True
+    """An answer that matches a schema is asked for by a field."""
 
 
 class Body(Struct, frozen=True):
     data: bytes
     betas: tuple[str, ...]
+    asks_output: bool = False
+    """It has a field for the schema of the answer."""
 
 
 def request_body(request: ModelRequest, target: Target) -> Body:
@@ -58,7 +67,12 @@ def request_body(request: ModelRequest, target: Target) -> Body:
     messages = joined(request.history, encode_messages(request.messages, target.owner))
     if not target.keep_thoughts:
         messages = without_thoughts(messages)
+    instructions, format_ = _output(request, target)
+    request = replace(request, instructions=instructions)
     fields, thinking = _fields(request, target, messages)
+    if format_ is not None:
+        chosen = fields.get("output_config")
+        fields["output_config"] = _both(chosen, {"format": format_})
     # What other models do with thoughts when thinking is not asked for is theirs.
     if version(target.model) is not None and not _thinks(fields):
         messages = without_open_thoughts(messages)
@@ -67,7 +81,22 @@ def request_body(request: ModelRequest, target: Target) -> Body:
     for name, value in fields.items():
         parts += [b",", json_bytes(name), b":", json_bytes(value)]
     parts.append(b"}")
-    return Body(b"".join(parts), thinking.betas)
+    return Body(b"".join(parts), thinking.betas, format_ is not None)
+
+
+def _output(request: ModelRequest, target: Target) -> tuple[str, Block | None]:
+    """Return the instructions, and ``output_config.format`` where a document is asked for by its
+    schema (platform.claude.com/docs/en/build-with-claude/structured-outputs)."""
+    output = request.output
+    if output is None:
+        return request.instructions, None
+    told = instructions_with(request.instructions, output)
+    known = version(target.model)
+    schema = answer_schema(output.schema)
+    if not target.ask_output or known is None or known < _HAS_FORMATS or schema is None:
+        return told, None
+    format_: Block = {"type": "json_schema", "schema": schema}
+    return told if output.again else request.instructions, format_
 
 
 def _fields(

@@ -21,13 +21,21 @@ from vaala.models.gemini.thinking import wants_signatures
 from vaala.models.http import Call, Http
 from vaala.models.limits import ERROR_BODY_BYTES_MAX
 from vaala.models.listing import with_models_meant
+from vaala.models.output import Refusals
 from vaala.models.provider import Provider
 
 if TYPE_CHECKING:
     from vaala.models.exchange import Answer
 
-_SCHEMA_REFUSED = (b"parametersJsonSchema", b"parameters_json_schema")
+_SCHEMA_REFUSED = (
+    *(b"parametersJsonSchema", b"parameters_json_schema"),
+    *(b"responseJsonSchema", b"response_json_schema"),
+)
 """How a server names the field that it does not know."""
+_OUTPUT_REFUSED = (b"mime", b"schema", b"Schema", b"JSON mode")
+"""What stands in a refusal to answer by a schema: "Function calling with a response mime type:
+'application/json' is unsupported", "JSON mode is not enabled for this model", "The specified schema
+produces a constraint that has too many states for serving"."""
 
 
 class GeminiClient(Client):
@@ -43,6 +51,7 @@ class GeminiClient(Client):
         }
         self._json_schema_refused = False
         """The server knows the older form of parameters alone: it gets that from then on."""
+        self._outputs = Refusals()
 
     def model(self, name: str) -> GeminiModel:
         return GeminiModel(self, name)
@@ -53,11 +62,12 @@ class GeminiClient(Client):
     ) -> AsyncGenerator[Answer]:
         """Send a request and give its answer, whose status is a success.
 
-        Raises `ModelFailure`. A server that refuses ``parametersJsonSchema`` is asked once more
-        without.
+        Raises `ModelFailure`. A server that refuses ``parametersJsonSchema``, or a schema of the
+        answer, is asked once more without.
         """
         json_schema = not self._json_schema_refused
-        body = request_body(request, owner, model, json_schema=json_schema)
+        ask_output = self._outputs.level(model, request.output) == 0
+        body = request_body(request, owner, model, json_schema=json_schema, ask_output=ask_output)
         deadlines = request.deadlines or self.provider.deadlines
         call = Call(self._url(model), self._headers, body, deadlines, self.origin)
         async with self.http.exchange(call) as answer:
@@ -66,12 +76,16 @@ class GeminiClient(Client):
                 return
             error = await answer.read_all(ERROR_BODY_BYTES_MAX)
             failure = failure_of_status(self.origin, answer.status, answer.headers, error)
-        refused = answer.status == 400 and any(name in error for name in _SCHEMA_REFUSED)
-        if not (refused and json_schema):
+        asks_output = ask_output and request.output is not None and b"responseMimeType" in body
+        if answer.status == 400 and json_schema and any(name in error for name in _SCHEMA_REFUSED):
+            self._json_schema_refused = True
+        elif answer.status == 400 and asks_output and any(one in error for one in _OUTPUT_REFUSED):
+            assert request.output is not None
+            self._outputs.lower(model, request.output)
+        else:
             if failure.status == 404:
                 failure = await with_models_meant(self.http, self.provider, failure, model)
             raise failure
-        self._json_schema_refused = True
         async with self.answer(request, owner, model) as second:
             yield second
 

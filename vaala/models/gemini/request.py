@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from vaala.models.base import ModelFailure, ModelRequest, ToolSpec
+from vaala.models.base import ModelFailure, ModelRequest, OutputFormat, ToolSpec
 from vaala.models.gemini.encode import encode_messages, joined_contents
 from vaala.models.gemini.names import legal_name
 from vaala.models.gemini.replay import Owner
 from vaala.models.gemini.schema import normalised, open_api
-from vaala.models.gemini.thinking import thinking_config
+from vaala.models.gemini.thinking import generation, thinking_config
+from vaala.models.output import instructions_with, is_object
 from vaala.models.wire import json_bytes
 from vaala.text import is_blank
 
@@ -27,16 +28,29 @@ _OF_THE_REQUEST = frozenset({"safetysettings", "toolconfig", "labels", "servicet
 _CONFIG = "generationconfig"
 
 
-def request_body(request: ModelRequest, owner: Owner, model: str, *, json_schema: bool) -> bytes:
+def request_body(
+    request: ModelRequest, owner: Owner, model: str, *, json_schema: bool, ask_output: bool = True
+) -> bytes:
     """Return the body of a request; ``model`` is the model's name at the provider.
 
-    ``json_schema``: tools are described in JSON Schema, and not in the older form. Raises
+    ``json_schema``: tools and answers are described in JSON Schema, and not in the older form.
+    ``ask_output``: an answer that matches a schema is asked for by a field. Raises
     `ModelFailure` of kind ``invalid_request`` for an option that is reserved or an effort that is
     not known.
     """
     fields = _fields(request, model)
-    if not is_blank(request.instructions):
-        fields["systemInstruction"] = {"parts": [{"text": request.instructions}]}
+    instructions = request.instructions
+    if (output := request.output) is not None:
+        asked = _output_fields(request, output, model, json_schema=json_schema)
+        if asked is not None and ask_output:
+            config = fields.setdefault("generationConfig", {})
+            fields["generationConfig"] = {**config, **asked}
+            if request.tools and not _calls_beside_output(model):
+                fields["toolConfig"] = {"functionCallingConfig": {"mode": "NONE"}}
+        if asked is None or output.again or not ask_output:
+            instructions = instructions_with(instructions, output)
+    if not is_blank(instructions):
+        fields["systemInstruction"] = {"parts": [{"text": instructions}]}
     if request.tools:
         declarations = declared(request.tools, json_schema=json_schema)
         fields["tools"] = [{"functionDeclarations": declarations}]
@@ -64,6 +78,31 @@ def declared(tools: Sequence[ToolSpec], *, json_schema: bool) -> list[dict[str, 
             declaration[key] = parameters if json_schema else open_api(parameters)
         declarations[name] = declaration
     return list(declarations.values())
+
+
+def _calls_beside_output(model: str) -> bool:
+    """Tell whether a model may call functions while its answer has a schema.
+
+    Before generation 3: "Function calling with a response mime type: 'application/json' is
+    unsupported"; with the mode NONE it is taken (github.com/google/adk-python/issues/5735).
+    """
+    version = generation(model)
+    return version is not None and version >= (3, 0)
+
+
+def _output_fields(
+    request: ModelRequest, output: OutputFormat, model: str, *, json_schema: bool
+) -> dict[str, Any] | None:
+    """Return the fields of ``generationConfig`` that ask for a document, None where there are none
+    (ai.google.dev/gemini-api/docs/structured-output)."""
+    beside = not request.tools or _calls_beside_output(model)
+    if not (beside or output.again) or not is_object(output.schema):
+        return None
+    schema = normalised(output.schema)
+    if not schema["properties"]:
+        return None
+    asked = {"responseJsonSchema": schema} if json_schema else {"responseSchema": open_api(schema)}
+    return {"responseMimeType": "application/json", **asked}
 
 
 def _fields(request: ModelRequest, model: str) -> dict[str, Any]:

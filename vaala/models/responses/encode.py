@@ -22,6 +22,7 @@ from vaala.models.base import (
     ToolSpec,
     UserSaid,
 )
+from vaala.models.output import NAME, instructions_with, is_object, is_strict
 from vaala.models.responses.limits import OUTPUT_TOKENS_MIN, TOOLS_MAX
 from vaala.models.responses.replay import message_item, replayed
 from vaala.models.schema import legal_parameters
@@ -68,6 +69,8 @@ class Asked(Struct, frozen=True):
     summary: bool = True
     replay: bool = True
     """Reasoning of earlier answers goes along."""
+    output: bool = True
+    """The schema of the answer is a field; else it stands in the instructions."""
 
 
 def encode_messages(messages: Iterable[Message], author: Author | None = None) -> bytes:
@@ -112,14 +115,34 @@ def request_body(request: ModelRequest, model: str, author: Author, asked: Asked
     # One join over all pieces: the history, which can be megabytes, is copied once.
     parts = [b'{"model":', json_bytes(model), b',"input":[', *_input(request, author, asked)]
     parts.append(b'],"stream":true,"store":false')
-    if not is_blank(request.instructions):
-        parts += [b',"instructions":', json_bytes(request.instructions)]
+    instructions, format_ = _output(request, asked)
+    if not is_blank(instructions):
+        parts += [b',"instructions":', json_bytes(instructions)]
     if tools := _tools(request.tools):
         parts += [b',"tools":', json_bytes(tools)]
-    for name, value in _fields(request, asked).items():
+    fields = _fields(request, asked)
+    if format_ is not None:
+        chosen = fields.get("text")
+        fields["text"] = (chosen if isinstance(chosen, dict) else {}) | {"format": format_}
+    for name, value in fields.items():
         parts += [b",", json_bytes(name), b":", json_bytes(value)]
     parts.append(b"}")
     return b"".join(parts)
+
+
+def _output(request: ModelRequest, asked: Asked) -> tuple[str, dict[str, Any] | None]:
+    """Return the instructions, and ``text.format`` where a document is asked for by its schema
+    (platform.openai.com/docs/api-reference/responses/create)."""
+    output = request.output
+    if output is None:
+        return request.instructions, None
+    told = instructions_with(request.instructions, output)
+    if not asked.output or not is_object(output.schema):
+        return told, None
+    strict = is_strict(output.schema)
+    schema = output.schema if strict else legal_parameters(output.schema)
+    format_ = {"type": "json_schema", "name": NAME, "strict": strict, "schema": schema}
+    return told if output.again else request.instructions, format_
 
 
 def _input(request: ModelRequest, author: Author, asked: Asked) -> list[bytes]:

@@ -17,6 +17,7 @@ from vaala.models.failures import failure_of_status
 from vaala.models.http import Call, Http
 from vaala.models.limits import ERROR_BODY_BYTES_MAX
 from vaala.models.listing import with_models_meant
+from vaala.models.output import Refusals
 from vaala.models.provider import Provider
 from vaala.models.responses.decode import ResponsesDecoder
 from vaala.models.responses.encode import Asked, Author, encode_messages, request_body
@@ -45,6 +46,7 @@ class ResponsesClient(Client):
         }
         self._refused: dict[str, Asked] = {}
         """By model: what may be asked of one that refused something."""
+        self._outputs = Refusals()
 
     def model(self, name: str) -> ResponsesModel:
         return ResponsesModel(self, name)
@@ -59,12 +61,14 @@ class ResponsesClient(Client):
         account is left out, and it is asked again: each at most once. What it then takes is
         remembered, but not that it refused the reasoning of earlier answers: the next may be good.
         """
-        first = asked = self._asked(model)
+        first = asked = self._asked(model, request)
         while True:
             body = request_body(request, model, author, asked)
             async with self.http.exchange(self._call(request, body)) as answer:
                 if 200 <= answer.status < 300:
                     self._remember(model, first, asked)
+                    if request.output is not None and first.output and not asked.output:
+                        self._outputs.lower(model, request.output)
                     yield answer
                     return
                 said = await answer.read_all(ERROR_BODY_BYTES_MAX)
@@ -74,16 +78,16 @@ class ResponsesClient(Client):
                 raise await self._explained(failure, model, said)
             asked = less
 
-    def _asked(self, model: str) -> Asked:
+    def _asked(self, model: str, request: ModelRequest) -> Asked:
         known = self._refused.get(model)
-        if known is not None:
-            return known
-        reasons = _WITHOUT_REASONING.match(model) is None
-        return Asked(encrypted=reasons, summary=reasons)
+        if known is None:
+            reasons = _WITHOUT_REASONING.match(model) is None
+            known = Asked(encrypted=reasons, summary=reasons)
+        return replace(known, output=self._outputs.level(model, request.output) == 0)
 
     def _remember(self, model: str, first: Asked, asked: Asked) -> None:
         """Keep what the model took, when it was less than what was asked first."""
-        if asked == first:
+        if replace(asked, output=first.output) == first:
             return
         if len(self._refused) >= MODELS_REMEMBERED_MAX:
             self._refused.clear()

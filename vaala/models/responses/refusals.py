@@ -31,6 +31,11 @@ _ENCRYPTED = re.compile(
 """OpenAI: "Encrypted content is not supported with this model" (param ``include``)."""
 
 
+_OUTPUT = re.compile(rb"text\.format|json_schema|response_format|schema", re.IGNORECASE)
+"""OpenAI: "Invalid parameter: 'text.format' of type 'json_schema' is not supported with this
+model", "Invalid schema for response_format 'answer'"."""
+
+
 def asked_less(asked: Asked, body: bytes, status: int, said: bytes) -> Asked | None:
     """Return what can be asked after a refusal, None when another request would not help.
 
@@ -45,4 +50,6 @@ def asked_less(asked: Asked, body: bytes, status: int, said: bytes) -> Asked | N
         return replace(asked, summary=False)
     if asked.encrypted and ENCRYPTED.encode() in body and _ENCRYPTED.search(said):
         return replace(asked, encrypted=False)
+    if asked.output and b'"format":{"type":"json_schema"' in body and _OUTPUT.search(said):
+        return replace(asked, output=False)
     return None

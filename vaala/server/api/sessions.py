@@ -32,6 +32,7 @@ async def send(caller: Caller, params: wire.SessionSendParams) -> InputInfo:
         delivery=params.delivery,
         client_id=params.client_id,
         settings=params.settings,
+        output_schema=params.output_schema,
         session_id=params.session_id,
     )
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 
 from vaala.testing.validators import anthropic_rules as rules
 from vaala.testing.validators.common import JsonObject, Report, Rule, as_object, child, show
+from vaala.testing.validators.json_schema import open_objects, schema_faults
 from vaala.testing.validators.limits import CLAUDE_MIN_THINKING_TOKENS
 from vaala.testing.validators.values import (
     MAX_INT64,
@@ -67,6 +68,7 @@ def check_fields(request: JsonObject, extra_keys: Collection[str], report: Repor
             report.add(rules.FIELD_TYPE, child("$", key), f"{show(fields[key])} does not fit")
     if "thinking" in fields:
         _check_thinking(fields, report)
+    _check_output_schema(fields.get("output_config"), report)
 
 
 def thinking_type(request: JsonObject, unasked: bool) -> str:
@@ -75,6 +77,19 @@ def thinking_type(request: JsonObject, unasked: bool) -> str:
     if isinstance(kind, str) and kind in _THINKING:
         return kind
     return "adaptive" if unasked else "disabled"
+
+
+def _check_output_schema(config: object, report: Report) -> None:
+    format_ = as_object((as_object(config) or {}).get("format")) or {}
+    schema = as_object(format_.get("schema"))
+    if schema is None:
+        return
+    for fault in (
+        *schema_faults(schema, draft_2020=True),
+        *open_objects(schema, all_required=False),
+    ):
+        path = child("$", "output_config", "format", "schema", *fault.keys)
+        report.add(rules.OUTPUT_SCHEMA, path, fault.message)
 
 
 def _check_thinking(fields: JsonObject, report: Report) -> None:

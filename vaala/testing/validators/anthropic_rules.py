@@ -19,6 +19,7 @@ MAX_TOKENS = Rule("max_tokens.range", f"{_API} (max_tokens)")
 SAMPLING = Rule("sampling.range", f"{_API} (temperature, top_p, top_k)")
 FIELD_TYPE = Rule("field.type", _API)
 STOP = Rule("stop_sequences", f"{_GITHUB}/BerriAI/litellm/issues/3286")
+OUTPUT_SCHEMA = Rule("output_config.schema", f"{_GITHUB}/veryfront/veryfront-code/pull/3921")
 
 THINKING = Rule("thinking.shape", f"{_API} (thinking)")
 THINKING_BUDGET = Rule("thinking.budget", f"{_API} (thinking.budget_tokens)")
@@ -83,6 +84,7 @@ ANTHROPIC_RULES = (
     SAMPLING,
     FIELD_TYPE,
     STOP,
+    OUTPUT_SCHEMA,
     THINKING,
     THINKING_BUDGET,
     THINKING_SAMPLING,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -17,7 +18,8 @@ from vaala.testing.validators.common import (
     is_blank,
     show,
 )
-from vaala.testing.validators.limits import MAX_STOP_SEQUENCES
+from vaala.testing.validators.json_schema import output_schema_faults
+from vaala.testing.validators.limits import MAX_NAME_CHARS, MAX_STOP_SEQUENCES
 
 _Fits: TypeAlias = Callable[[str, object], bool]
 
@@ -63,6 +65,7 @@ _KNOWN_KEYS = frozenset(
         *_OBJECTS,
     )
 )
+_FORMAT_NAME = re.compile(rf"[a-zA-Z0-9_-]{{1,{MAX_NAME_CHARS}}}")
 _STREAM_OPTIONS = frozenset(("include_usage", "include_obfuscation"))
 
 
@@ -82,6 +85,8 @@ def check_fields(request: JsonObject, extra_keys: Collection[str], report: Repor
     _check_types(fields, report)
     if "response_format" in fields:
         _check_response_format(fields["response_format"], report)
+        if fields["response_format"] == {"type": "json_object"}:
+            _check_word(fields.get("messages"), report)
 
 
 def _check_model(fields: JsonObject, report: Report) -> None:
@@ -165,8 +170,25 @@ def _check_response_format(value: object, report: Report) -> None:
         case {"type": "text" | "json_object", **rest} if not rest:
             pass
         case {"type": "json_schema", "json_schema": dict() as schema, **rest} if not rest:
-            if not _is_text(schema.get("name")) or as_object(schema.get("schema")) is None:
-                message = "needs a 'name' and an object as 'schema'"
-                report.add(rules.RESPONSE_FORMAT, child(path, "json_schema"), message)
+            _check_format_schema(schema, child(path, "json_schema"), report)
         case _:
             report.add(rules.RESPONSE_FORMAT, path, "is no known response format")
+
+
+def _check_format_schema(format_: JsonObject, path: str, report: Report) -> None:
+    name, schema = format_.get("name"), as_object(format_.get("schema"))
+    if not isinstance(name, str) or _FORMAT_NAME.fullmatch(name) is None or schema is None:
+        message = "needs a legal 'name' and an object as 'schema'"
+        report.add(rules.RESPONSE_FORMAT, path, message)
+    elif not isinstance(format_.get("strict"), bool | None):
+        report.add(rules.RESPONSE_FORMAT, child(path, "strict"), "is neither true nor false")
+    else:
+        for fault in output_schema_faults(schema, strict=format_.get("strict") is True):
+            report.add(rules.FORMAT_SCHEMA, child(path, "schema", *fault.keys), fault.message)
+
+
+def _check_word(messages: object, report: Report) -> None:
+    """A request for some JSON object whose messages do not say so is refused."""
+    if "json" not in str(messages).lower():
+        message = "'messages' must contain the word 'json' in some form"
+        report.add(rules.FORMAT_WORD, "$.response_format", message)

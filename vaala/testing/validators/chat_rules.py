@@ -27,6 +27,8 @@ FIELD_TYPE = Rule("field.type", f"{_OPENAI} (CreateChatCompletionRequest)")
 RESPONSE_FORMAT = Rule(
     "response_format", f"{_OPENAI} (CreateChatCompletionRequest.response_format)"
 )
+FORMAT_SCHEMA = Rule("response_format.schema", f"{_GITHUB}/moeru-ai/xsai/issues/202")
+FORMAT_WORD = Rule("response_format.word", f"{_OPENAI} (ResponseFormatJsonObject)")
 
 MESSAGES = Rule("messages.shape", f"{_GITHUB}/CopilotKit/CopilotKit/issues/529")
 ROLE = Rule("message.role", f"{_GITHUB}/earendil-works/pi/issues/1048")
@@ -81,6 +83,8 @@ CHAT_RULES = (
     SAMPLING,
     FIELD_TYPE,
     RESPONSE_FORMAT,
+    FORMAT_SCHEMA,
+    FORMAT_WORD,
     MESSAGES,
     ROLE,
     MESSAGE_KEYS,

@@ -21,7 +21,11 @@ from vaala.testing.validators.common import (
 from vaala.testing.validators.gemini_fields import fields_of
 from vaala.testing.validators.gemini_order import check_order
 from vaala.testing.validators.gemini_parts import check_content, check_system
-from vaala.testing.validators.gemini_settings import check_generation, check_safety
+from vaala.testing.validators.gemini_settings import (
+    check_calls_beside_json,
+    check_generation,
+    check_safety,
+)
 from vaala.testing.validators.gemini_tools import check_tools
 from vaala.testing.validators.limits import GEMINI_MAX_BODY_BYTES
 
@@ -44,9 +48,10 @@ def check_gemini_request(
 
     Pass the bytes as sent where you have them: only they show broken UTF-8 and repeated names.
     ``signatures`` demands a thought signature on the calls of the current turn, as models from
-    Gemini 3 on do. ``extra_keys`` are further top-level names that the server knows, in lower camel
-    case; their values are checked as text only. ``max_body_bytes`` bounds the body as UTF-8. Never
-    raises for a bad request; takes time linear in its size.
+    Gemini 3 on do; they alone call functions beside an answer in JSON. ``extra_keys`` are further
+    top-level names that the server knows, in lower camel case; their values are checked as text
+    only. ``max_body_bytes`` bounds the body as UTF-8. Never raises for a bad request; takes time
+    linear in its size.
     """
     report = Report()
     request = read_body(body, max_body_bytes, report)
@@ -59,6 +64,8 @@ def check_gemini_request(
         check_system(fields["systemInstruction"], "$.systemInstruction", report)
     if "generationConfig" in fields:
         check_generation(fields["generationConfig"], report)
+        if not signatures:
+            check_calls_beside_json(fields, report)
     if "safetySettings" in fields:
         check_safety(fields["safetySettings"], report)
     return report.violations

@@ -23,6 +23,7 @@ SAMPLING = Rule(
 GENERATION = Rule("generation.config", f"{_API} (GenerationConfig)")
 THINKING = Rule("generation.thinking", f"{_DOCS}/gemini-api/docs/thinking")
 RESPONSE_SCHEMA = Rule("generation.schema", f"{_API} (GenerationConfig.responseSchema)")
+RESPONSE_CALLS = Rule("generation.calls", f"{_GITHUB}/google/adk-python/issues/5735")
 SAFETY = Rule("safety", f"{_API} (SafetySetting)")
 
 CONTENTS = Rule("contents.shape", f"{_API} (contents)")
@@ -71,6 +72,7 @@ GEMINI_RULES = (
     GENERATION,
     THINKING,
     RESPONSE_SCHEMA,
+    RESPONSE_CALLS,
     SAFETY,
     CONTENTS,
     ROLE,

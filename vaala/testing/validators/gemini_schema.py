@@ -82,7 +82,7 @@ def _check_type(schema: JsonObject, path: str, report: Report) -> None:
 def _check_required(schema: JsonObject, path: str, report: Report) -> None:
     properties = as_object(schema.get("properties")) or {}
     for index, name in enumerate(as_array(schema.get("required")) or ()):
-        if name not in properties:
+        if not isinstance(name, str) or name not in properties:
             message = f"property {show(name)} is not defined"
             report.add(rules.SCHEMA_REQUIRED, child(path, "required", index), message)
 

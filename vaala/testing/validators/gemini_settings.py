@@ -72,6 +72,17 @@ def check_generation(value: object, report: Report) -> None:
     _check_response_schema(config, path, report)
 
 
+def check_calls_beside_json(fields: JsonObject, report: Report) -> None:
+    """Check that functions are switched off where the answer is JSON."""
+    config = as_object(fields.get("generationConfig")) or {}
+    kind = config.get("responseMimeType", config.get("response_mime_type"))
+    calling = as_object(fields.get("toolConfig")) or {}
+    mode = as_object(calling.get("functionCallingConfig")) or {}
+    if kind == "application/json" and fields.get("tools") and mode.get("mode") != "NONE":
+        message = "function calling with a response mime type of JSON is unsupported"
+        report.add(rules.RESPONSE_CALLS, "$.generationConfig.responseMimeType", message)
+
+
 def _check_thinking(value: object, path: str, report: Report) -> None:
     thinking = fields_of(value, _THINKING, path, report)
     if thinking is None:

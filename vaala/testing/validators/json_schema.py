@@ -49,6 +49,29 @@ def schema_faults(schema: JsonObject, *, draft_2020: bool = False) -> Iterator[F
             yield Fault(keys, "array schema missing items")
 
 
+def output_schema_faults(schema: JsonObject, *, strict: bool) -> Iterator[Fault]:
+    """Every fault of a schema of an answer, as OpenAI's formats have it."""
+    if schema.get("type") != "object":
+        yield Fault((), f"schema must be of type 'object', got {show(schema.get('type'))}")
+    yield from schema_faults(schema)
+    if strict:
+        yield from open_objects(schema, all_required=True)
+
+
+def open_objects(schema: JsonObject, *, all_required: bool) -> Iterator[Fault]:
+    """Every object in ``schema`` that an answer cannot be held to: it is not closed, or with
+    ``all_required`` leaves a property open."""
+    for keys, value in subschemas(schema):
+        node = as_object(value)
+        if node is None or not _names_object(node.get("type")):
+            continue
+        if node.get("additionalProperties") is not False:
+            yield Fault(keys, "'additionalProperties' must be there, and false")
+        names = set(as_object(node.get("properties")) or ())
+        if all_required and names != set(map(str, as_array(node.get("required")) or ())):
+            yield Fault(keys, "'required' must have every key of 'properties'")
+
+
 def subschemas(schema: JsonObject) -> Iterator[tuple[Keys, object]]:
     """``schema`` and what stands inside it where a schema belongs, with the keys to it."""
     pending: list[tuple[Keys, object]] = [((), schema)]
@@ -77,6 +100,10 @@ def _schemas_in(node: JsonObject) -> Iterator[tuple[Keys, object]]:
 
 def _names_array(kind: object) -> bool:
     return kind == "array" or "array" in (as_array(kind) or ())
+
+
+def _names_object(kind: object) -> bool:
+    return kind == "object" or "object" in (as_array(kind) or ())
 
 
 def _is_type(value: object) -> bool:

@@ -15,6 +15,7 @@ from vaala.testing.validators.common import (
     child,
     show,
 )
+from vaala.testing.validators.json_schema import output_schema_faults
 from vaala.testing.validators.limits import (
     MAX_NAME_CHARS,
     RESPONSES_MAX_METADATA,
@@ -140,8 +141,12 @@ def _check_schema_format(format_: JsonObject, path: str, report: Report) -> None
     name = format_["name"]
     if not isinstance(name, str) or _FORMAT_NAME.fullmatch(name) is None:
         report.add(rules.TEXT, child(path, "name"), f"{show(name)} is no legal name")
-    if as_object(format_["schema"]) is None:
+    schema = as_object(format_["schema"])
+    if schema is None:
         report.add(rules.TEXT, child(path, "schema"), "is no object")
+    elif isinstance(format_.get("strict"), bool | None):
+        for fault in output_schema_faults(schema, strict=format_.get("strict") is True):
+            report.add(rules.TEXT_SCHEMA, child(path, "schema", *fault.keys), fault.message)
     if not isinstance(format_.get("strict"), bool | None):
         report.add(rules.TEXT, child(path, "strict"), "is neither true nor false")
 

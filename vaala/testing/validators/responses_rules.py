@@ -22,6 +22,7 @@ SAMPLING = Rule("sampling.range", f"{_OPENAI} (CreateResponse)")
 FIELD_TYPE = Rule("field.type", f"{_OPENAI} (CreateResponse)")
 REASONING = Rule("reasoning.settings", f"{_OPENAI} (Reasoning)")
 TEXT = Rule("text.format", f"{_OPENAI} (ResponseTextParam)")
+TEXT_SCHEMA = Rule("text.schema", f"{_GITHUB}/simonw/llm-openai-plugin/issues/3")
 INCLUDE = Rule("include", f"{_OPENAI} (IncludeEnum)")
 
 INPUT = Rule("input.shape", f"{_OPENAI} (CreateResponse.input)")
@@ -77,6 +78,7 @@ RESPONSES_RULES = (
     FIELD_TYPE,
     REASONING,
     TEXT,
+    TEXT_SCHEMA,
     INCLUDE,
     INPUT,
     ITEM_TYPE,

@@ -10,12 +10,12 @@ import trio
 
 from vaala import limits
 from vaala.changes import now_ms, replace
-from vaala.requests import ChildDone, Nudge, Send, TakeResult, result_text
+from vaala.requests import ChildDone, Nudge, Send, SettleUnstarted, TakeResult, result_text
 from vaala.table import Table
 from vaala.tools.base import ToolFailure
 from vaala_protocol.calls import AgentDetails
 from vaala_protocol.content import TextContent
-from vaala_protocol.errors import BadRequest, NotDurable, NotFound, Refused, Stopping, TimedOut
+from vaala_protocol.errors import NotDurable, NotFound, Refused, Stopping, TimedOut
 from vaala_protocol.events import SessionClosed
 from vaala_protocol.ids import new_id
 from vaala_protocol.settings import Settings
@@ -87,16 +87,26 @@ class Children:
     async def _reopen(self, session_ids: tuple[str, ...]) -> None:
         for session_id in session_ids:
             try:
-                await (await self.get(session_id)).last_result()
-            except (NotFound, BadRequest):
+                await self._settle(session_id)
+            except NotFound:
                 instance = self._parent.around.definitions.instance
-                self._parent.report(ChildDone(session_id, _never_ran(session_id, instance), ""))
+                self._parent.report(ChildDone(session_id, never_ran(session_id, instance), ""))
             except Refused:
                 continue
         self._reopening = False
         for child in list(self._table):
             await self._tell_rest(child)
         self._parent.report(Nudge())
+
+    async def _settle(self, session_id: str) -> None:
+        """Open a child. One that never had its task is told so in its own log before anybody else
+        is: what a failed append may have left there does not come to light later."""
+        child = await self.get(session_id)
+        while True:
+            try:
+                return await child.ask(SettleUnstarted())
+            except NotDurable:
+                await trio.sleep(limits.SAVE_RETRY_MAX_S)
 
     def tell_again(self, session_id: str) -> None:
         """Report the result of a child that is at rest: nobody waits for it any more.
@@ -199,8 +209,9 @@ class CallAgents:
         return result_text(result)
 
 
-def _never_ran(session_id: str, instance: str) -> TurnInfo:
-    """Stands for the turn of a child whose runtime ended before it had its task."""
+def never_ran(session_id: str, instance: str) -> TurnInfo:
+    """Stands for the turn of a child whose runtime ended before it had its task; always the same,
+    so that it is told once."""
     now = now_ms()
     return TurnInfo(
         id=session_id, state="interrupted", started_at=now, ended_at=now, settings=Settings(),

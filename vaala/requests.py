@@ -154,6 +154,11 @@ class TakeResult(Struct, Command[None], frozen=True):
     session_id: str
 
 
+class SettleUnstarted(Struct, Command[None], frozen=True):
+    """From the parent that opens a child again: when it has had no turn, it will never have the
+    one that it was made for. Raises `NotDurable`."""
+
+
 class Nudge(Struct, Command[None], frozen=True):
     """From a timer or the children: try again what was refused, and look who waits."""
 

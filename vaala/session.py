@@ -13,8 +13,8 @@ from vaala import inputs, limits, requests
 from vaala.actor import Actor
 from vaala.agent.estimate import Estimates
 from vaala.agent.history import History
-from vaala.changes import Change, input_change, now_ms, replace
-from vaala.children import Children
+from vaala.changes import Change, input_change, now_ms, replace, turn_change
+from vaala.children import Children, never_ran
 from vaala.command_news import CommandNews
 from vaala.cut_requests import CutRequests
 from vaala.dao.session_log import SessionLog
@@ -192,6 +192,8 @@ class Session(Actor):
                 return await self.rested()
             case requests.TakeResult(session_id=session_id):
                 return await self._news.take_result(session_id)
+            case requests.SettleUnstarted():
+                return await self._settle_unstarted()
             case requests.Nudge():
                 await self._turns.go_on()
                 return await self.rested()
@@ -345,6 +347,11 @@ class Session(Actor):
         if turn is None:
             raise BadRequest(f"{self} has not run yet")
         return await self.outcomes.of(turn.id)
+
+    async def _settle_unstarted(self) -> None:
+        if self.state.head.turn is None:
+            turn = never_ran(self.id, self.around.definitions.instance)
+            await self.write([turn_change(self.id, turn)], keep=False)
 
     def next_at(self) -> int:
         """Return the next place; synchronous, so that places are given in order of appearance."""

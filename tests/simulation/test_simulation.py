@@ -10,7 +10,7 @@ from tests.simulation.story import tell
 
 SEEDS = 180
 BLOCK = 20
-FOUND = (2539, 4300, 5436, 12742, 20528, 24861, 25764)
+FOUND = (2539, 4300, 5436, 12742, 20528, 24861, 25764, 58_959)
 """Stories that ended badly once: an agent and an append whose outcome was not known, an agent
 whose result was told before its end was saved, and entries that a killed run had not synced, told
 by the next run and taken by a power loss after that.

@@ -15,6 +15,7 @@ from vaala.agent.prompt import system_prompt
 from vaala.changes import item_change, now_ms
 from vaala.compacting import Compacting, Room
 from vaala.endings import Ending
+from vaala.model_options import asked_of, explained
 from vaala.models.base import Model, ModelFailure, ModelRequest
 from vaala.models.retry import RetryPolicy, last_words
 from vaala.observer import ModelWork
@@ -126,14 +127,15 @@ class Asking:
     def _request(self, size: int) -> ModelRequest:
         window = self._estimates.window(self._model)
         history, messages = self._history.request(self._turn.items.values())
-        settings = self._turn.info.settings
+        asked = asked_of(self._turn.info.settings, self._model)
         return ModelRequest(
             instructions=self._instructions(),
             tools=self._turn.offered_tools().specs,
             history=history,
             messages=messages,
-            effort=settings.effort,
-            options=dict(settings.options),
+            effort=asked.effort,
+            output_tokens_max=asked.output_tokens_max,
+            options=asked.options,
             output=None if self._turn.output is None else self._turn.output.wanted,
             room_tokens=None if window is None else self._room(window, size),
         )
@@ -228,6 +230,7 @@ class Asking:
 
     async def _failed(self, failure: ModelFailure, attempt: int) -> Ending:
         """The last failure ends the turn; what was said before it is kept, marked partial."""
+        failure = explained(failure, self._turn, self._model)
         await self._record_failure(failure, attempt, None)
         now = datetime.now(UTC).astimezone()
         return Ending("failed", "failed", last_words(failure, attempt, now))

@@ -6,6 +6,7 @@ import os
 from typing import Any, TypeVar
 
 from vaala import limits
+from vaala.models.options import option_fault
 from vaala.services.schema import fault_of
 from vaala.text import scrub
 from vaala_protocol.base import encode
@@ -36,6 +37,9 @@ def checked_tags(tags: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def checked_settings(settings: Settings) -> Settings:
+    for name, value in settings.options.items():
+        if (fault := option_fault(name, value)) is not None:
+            raise BadRequest(fault, field="settings.options")
     return storable(settings, "the settings", limits.SETTINGS_BYTES_MAX)
 
 

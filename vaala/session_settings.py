@@ -9,7 +9,7 @@ from vaala.changes import item_change, settings_change
 from vaala.checks import checked_settings
 from vaala.models.base import Models
 from vaala_protocol.errors import Refused
-from vaala_protocol.settings import MODES, Settings
+from vaala_protocol.settings import EFFORTS, MODES, Settings
 
 if TYPE_CHECKING:
     from vaala.session import Session
@@ -21,8 +21,6 @@ MODE_MEANINGS = {
     "auto-edit": "Changes files; asks before it runs a command",
     "full": "Runs everything without asking",
 }
-EFFORTS = ("low", "medium", "high")
-"""What most providers call them; others are passed on as they are."""
 
 
 async def configure(session: Session, settings: Settings) -> Settings:

@@ -9,6 +9,7 @@ import trio
 
 from vaala.agent import limits
 from vaala.agent.summary import SummaryReader, parts_of, summary_request
+from vaala.model_options import asked_of
 from vaala.models.base import Model, ModelFailure, ModelRequest
 from vaala.models.retry import RetryPolicy
 from vaala.observer import ModelWork
@@ -36,7 +37,7 @@ class Summarizing:
         bytes_max = min(limits.SUMMARY_BYTES_MAX, int(window * limits.SUMMARY_SHARE))
         tokens = self._turn.session.estimates.tokens(self._model, window) // 8
         tokens_max = max(limits.SUMMARY_TOKENS_MIN, min(limits.SUMMARY_TOKENS_MAX, tokens))
-        options = dict(self._turn.info.settings.options)
+        options = asked_of(self._turn.info.settings, self._model).options
         text = earlier
         try:
             with trio.fail_after(limits.SUMMARY_S_MAX):

@@ -68,6 +68,8 @@ class Turn:
         self.step_number = 1
         self.items = {item.id: item for item in items}
         """Items of the open step, as they are or are about to be in the log."""
+        self.asked = Settings()
+        """What its first message asked for."""
         self.own_mode: Mode | None = None
         """The mode that a message of it asked for, whatever the session's is."""
         self.output: OutputCheck | None = None

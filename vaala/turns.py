@@ -63,6 +63,7 @@ class Turns:
             session.state, taken, session.next_at, turn_id=info.id, step=1
         )
         turn = Turn(session, definitions, info, items)
+        turn.asked = taken[-1].settings or Settings()
         turn.takes(taken)
         await self._start(turn, [*changes, turn_change(session.id, info), *took])
 

@@ -8,6 +8,9 @@ from vaala_protocol.base import Value
 
 Mode: TypeAlias = Literal["read-only", "ask", "auto-edit", "full"]
 MODES: tuple[Mode, ...] = ("read-only", "ask", "auto-edit", "full")
+EFFORTS = ("default", "none", "minimal", "low", "medium", "high", "xhigh", "max")
+"""What most providers call them; others are passed on as they are. With ``default`` a model is not
+told how hard to think."""
 
 StopReason: TypeAlias = Literal[
     "end_turn", "max_tokens", "max_steps", "budget", "loop", "refusal", "interrupted", "failed"
@@ -33,8 +36,11 @@ class Settings(Value, frozen=True, kw_only=True):
 
     model: str | None = None
     effort: str | None = None
+    """How hard the model should think; ``default``: as it does by itself."""
     mode: Mode | None = None
     options: dict[str, Any] = {}
+    """Fields of the request to the model, by the provider's names; ``max_output_tokens`` is known
+    to all. Null takes away what is set one level up."""
 
     def over(self, base: Settings) -> Settings:
         """Return these settings with what they leave open taken from ``base``."""

@@ -25,6 +25,8 @@ class Option(NamedTuple):
     choices: tuple[str, ...] = ()
     repeat: bool = False
     complete: Complete = ""
+    words: tuple[str, ...] = ()
+    """Values that a shell completes; others are taken, too."""
 
     @property
     def field(self) -> str:
@@ -63,6 +65,9 @@ ID = Argument("ID", "a conversation's id, or the beginning of one that no other 
               complete="conversation")  # fmt: skip
 YES = Option("--yes", "do not ask", short="-y")
 
+EFFORTS = ("default", "none", "minimal", "low", "medium", "high", "xhigh", "max")
+"""Those of the protocol, which is not imported for help."""
+
 RUN = Command(
     "run",
     "give an agent a prompt and print its answer",
@@ -79,6 +84,11 @@ RUN = Command(
                complete="directory"),
         Option("--mode", "what runs without asking (default: the agent's, else ask)", "MODE",
                choices=("read-only", "ask", "auto-edit", "full")),
+        Option("--effort", "how hard the model should think, as in low or high; default: as it "
+               "does by itself", "LEVEL", words=EFFORTS),
+        Option("--option", "an option of the model, as in temperature=0.2 or "
+               "max_output_tokens=2000; the value is JSON, null takes one away; may be given again",
+               "NAME=VALUE", repeat=True),
         Option("--allow", "allow a tool, or one exact call of it, as in "
                "'exec_command(make test)'; may be given again", "RULE", repeat=True),
         Option("--continue", "go on with the newest conversation of the directory", short="-c"),

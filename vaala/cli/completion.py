@@ -97,8 +97,8 @@ def bash() -> str:
 
 
 def _bash_value(option: Option) -> str:
-    if option.choices:
-        return f"_vaala_words '{' '.join(option.choices)}'"
+    if words := option.choices or option.words:
+        return f"_vaala_words '{' '.join(words)}'"
     return {
         "directory": "_vaala_files -d",
         "file": "_vaala_files -f",
@@ -144,7 +144,7 @@ def _zsh_option(option: Option) -> str:
     value, equals = "", ""
     if option.metavar:
         equals = "="
-        value = f":{option.metavar}:{_zsh_action(option.choices, option.complete)}"
+        value = f":{option.metavar}:{_zsh_action(option.choices or option.words, option.complete)}"
     return _quote(f"{star}{option.name}{equals}[{help_text}]{value}")
 
 
@@ -190,8 +190,8 @@ def _fish_option(option: Option) -> str:
     parts = [f"-l {option.name.removeprefix('--')}"]
     if option.short:
         parts.append(f"-s {option.short.removeprefix('-')}")
-    if option.choices:
-        parts.append(f"-x -a {_quote(' '.join(option.choices))}")
+    if words := option.choices or option.words:
+        parts.append(f"-x -a {_quote(' '.join(words))}")
     elif option.complete == "directory":
         parts.append("-x -a '(__fish_complete_directories)'")
     elif option.complete == "conversation":

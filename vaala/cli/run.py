@@ -23,6 +23,7 @@ from vaala.cli.failures import run_program
 from vaala.cli.home import Home, ServerHome
 from vaala.cli.interrupts import heed_signals
 from vaala.cli.json_view import JsonView, conversation_line, error_line
+from vaala.cli.model_options import read_options
 from vaala.cli.output import Output
 from vaala.cli.output_schema import DocumentView, read_schema
 from vaala.cli.progress import Progress, View
@@ -73,6 +74,7 @@ def _check(arguments: Namespace) -> None:
         raise CommandFailed(f"{other} needs this command to stay: leave out --detach", USAGE)
     if arguments.cwd is not None and not Path(arguments.cwd).is_dir():
         raise CommandFailed(f"--cwd {arguments.cwd}: no such directory", USAGE)
+    arguments.option = read_options(arguments.option or ())
     if arguments.output_schema is not None:
         arguments.output_schema = read_schema(arguments.output_schema)
 
@@ -152,7 +154,12 @@ async def _driver(job: Job, arguments: Namespace, terminal: Terminal | None) -> 
 
 
 async def _job(home: Home, arguments: Namespace) -> Job:
-    given = Settings(model=_model(arguments.model), mode=arguments.mode)
+    given = Settings(
+        model=_model(arguments.model),
+        effort=arguments.effort,
+        mode=arguments.mode,
+        options=arguments.option,
+    )
     if arguments.conversation is None and not arguments.continue_:
         return await _new(home, arguments, given)
     return await _going_on(home, arguments, given)

@@ -11,6 +11,7 @@ from vaala.config.build_providers import (
     key_problems,
     key_remarks,
     openness,
+    setting_problems,
     unusable,
 )
 from vaala.config.check import problem
@@ -53,6 +54,8 @@ def build_config(
         problems.extend(openness(directory / "secrets.yaml"))
     if providers and secrets:
         problems.extend(key_problems(providers, secrets.values.root))
+    if providers:
+        problems.extend(setting_problems(providers))
     if telemetry:
         problems.extend(_telemetry_problems(telemetry))
     if problems or not (providers and secrets and models and server and environment and telemetry):

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from io import BufferedReader
 from pathlib import Path
-from typing import TypeAlias, cast
 
 from vaala.agent.definition import AgentDefinition, Budgets
 from vaala.agent.fitting import Compaction
+from vaala.config.build_options import option_problems
 from vaala.config.check import did_you_mean, problem
 from vaala.config.config import default_instructions
 from vaala.config.document import Document
@@ -19,8 +18,6 @@ from vaala.config.read import Checked
 from vaala.config.schema import AgentSection, AgentsFile
 from vaala.named_file import open_regular
 from vaala_protocol.settings import Settings
-
-Way: TypeAlias = tuple[str | int, ...]
 
 
 def build_agents(
@@ -42,10 +39,8 @@ def build_agents(
 
 
 def _agent(document: Document, name: str, section: AgentSection) -> AgentDefinition:
-    unusable = list(_not_json((name, "options"), section.options))
-    if unusable:
-        text = "expected text, a number, true, false, null, a list or a mapping, found {}"
-        raise ConfigError([problem(document, way, text.format(what)) for way, what in unusable])
+    if faults := list(option_problems(document, (name, "options"), section.options)):
+        raise ConfigError(faults)
     compaction = Compaction(**section.compaction.model_dump())
     if compaction.aim >= compaction.at:
         text = f"expected a number less than at, which is {compaction.at:g}, found {{}}"
@@ -75,26 +70,6 @@ def _tool_problems(
             guess = did_you_mean(tool, tools) or f"; there are {', '.join(tools)}"
             text = f"no tool is called {tool!r}{guess}"
             yield problem(document, (name, "tools", number), text)
-
-
-def _not_json(way: Way, value: object) -> Iterator[tuple[Way, str]]:
-    """Yield the place of each value that no request can carry, and what it is."""
-    match value:
-        case dict():
-            for key, one in cast("dict[object, object]", value).items():
-                if isinstance(key, str):
-                    yield from _not_json((*way, key), one)
-                else:
-                    yield way, f"the key {key!r}, which is no text"
-        case list():
-            for number, one in enumerate(cast("list[object]", value)):
-                yield from _not_json((*way, number), one)
-        case float() if not math.isfinite(value):
-            yield way, f"the number {value}"
-        case None | str() | int() | float():
-            pass
-        case _:
-            yield way, f"{type(value).__name__} {value}"
 
 
 def _instructions(document: Document, name: str, section: AgentSection) -> str:

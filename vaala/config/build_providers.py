@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from pathlib import Path
 
+from vaala.config.build_options import option_problems
 from vaala.config.check import did_you_mean, problem
 from vaala.config.concealed import holds_secret
 from vaala.config.errors import Problem
@@ -13,6 +14,7 @@ from vaala.config.read import Checked
 from vaala.config.schema import PricesSection, ProviderSection, ProvidersFile
 from vaala.models.base import Deadlines
 from vaala.models.catalogue.reported import decimal_text
+from vaala.models.options import Defaults
 from vaala.models.provider import Provider
 from vaala.models.secret import Secret
 from vaala_protocol.prices import ModelPrices
@@ -52,6 +54,11 @@ def _provider(
         windows=dict(section.windows),
         prices={model: _prices(each) for model, each in section.prices.items()},
         deadlines=Deadlines(**section.deadlines.model_dump()),
+        defaults=Defaults(section.effort, dict(section.options)),
+        model_defaults={
+            model: Defaults(each.effort, dict(each.options))
+            for model, each in section.model_settings.items()
+        },
         url_from="providers.yaml",
         key_from=key_from,
     )
@@ -64,6 +71,19 @@ def _prices(section: PricesSection) -> ModelPrices:
         decimal_text(Decimal(repr(section.input if value is None else value))) for value in values
     )
     return ModelPrices(input=read, cache_read=cached, cache_write=kept, output=written)
+
+
+def setting_problems(file: Checked[ProvidersFile]) -> Iterator[Problem]:
+    """Yield the options that can be sent to no model, and settings of models that it has not."""
+    document = file.document
+    for name, section in file.values.root.items():
+        yield from option_problems(document, (name, "options"), section.options)
+        for model, each in section.model_settings.items():
+            way = (name, "model_settings", model)
+            yield from option_problems(document, (*way, "options"), each.options)
+            if section.models and model not in section.models:
+                guess = did_you_mean(model, section.models) or _listed(section.models)
+                yield problem(document, way, f"{name} has no model {model!r} in models{guess}")
 
 
 def unusable(file: Checked[ProvidersFile], environ: Mapping[str, str]) -> dict[str, str]:

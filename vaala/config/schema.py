@@ -57,6 +57,15 @@ class PricesSection(Section):
     """Tokens that are read and put into a cache; left out: as input."""
 
 
+class ModelSection(Section):
+    """What a model is asked with where neither message, conversation nor agent says otherwise."""
+
+    effort: Text | None = None
+    """How hard it should think."""
+    options: dict[str, Any] = {}
+    """Fields of the request, by the provider's names."""
+
+
 class ProviderSection(Section):
     base_url: Url
     """What the paths of the API are appended to."""
@@ -77,6 +86,12 @@ class ProviderSection(Section):
     """The context window of a model, in tokens; left out: what its server or the catalogue says."""
     prices: dict[Text, PricesSection] = {}
     """What a model costs; left out: what its server or the catalogue says."""
+    effort: Text | None = None
+    """How hard its models should think where nobody says otherwise."""
+    options: dict[str, Any] = {}
+    """Fields of each request, by its names, where nobody sets them otherwise."""
+    model_settings: dict[Text, ModelSection] = {}
+    """Effort and options of one model, which go before those of all."""
     deadlines: DeadlinesSection = DeadlinesSection()
     """How long to wait for it, in seconds."""
 
@@ -117,7 +132,7 @@ class AgentSection(Section):
     effort: Text | None = None
     """How hard the model should think, in its own words."""
     options: dict[str, Any] = {}
-    """Passed to the model as they are."""
+    """Fields of the request to the model, by the provider's names."""
     mode: Literal["read-only", "ask", "auto-edit", "full"] | None = None
     """What it may do without asking; left out: ask."""
     tools: list[Text] | None = None

@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct, field
 
+from vaala.models.options import Defaults
 from vaala_protocol.content import Content
 from vaala_protocol.items import Private
 from vaala_protocol.settings import ErrorKind, Usage
@@ -242,6 +243,11 @@ class Model(ABC):
     def deadlines(self) -> Deadlines:
         """The deadlines of a request that names none."""
         return Deadlines()
+
+    @property
+    def defaults(self) -> Defaults:
+        """What it is asked with where nobody says otherwise."""
+        return Defaults()
 
     @abstractmethod
     def encode(self, messages: Sequence[Message]) -> bytes:

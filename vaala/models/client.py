@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from vaala.models.base import Deadlines, Model
 from vaala.models.failures import Origin
 from vaala.models.http import BEHIND_THE_SEAM, Http
+from vaala.models.options import Defaults
 from vaala.models.provider import Provider
 
 
@@ -58,6 +59,10 @@ class ClientModel(Model):
     @property
     def is_near(self) -> bool:
         return is_near(self._provider.base_url)
+
+    @property
+    def defaults(self) -> Defaults:
+        return self._provider.defaults_of(self._model)
 
     @property
     def deadlines(self) -> Deadlines:

@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct, field
 
 from vaala.models.base import Deadlines
+from vaala.models.options import Defaults
 from vaala.models.secret import Secret
 from vaala_protocol.prices import ModelPrices
 
@@ -35,10 +36,18 @@ class Provider(Struct, frozen=True):
     windows: Mapping[str, int] = field(default_factory=dict[str, int])
     prices: Mapping[str, ModelPrices] = field(default_factory=dict[str, ModelPrices])
     deadlines: Deadlines = Deadlines()
+    defaults: Defaults = Defaults()
+    """For every model of it."""
+    model_defaults: Mapping[str, Defaults] = field(default_factory=dict[str, Defaults])
+    """For one of them; what it leaves open is that of all."""
     url_from: str = ""
     """Where the base URL was taken from, such as a variable of the environment; for people."""
     key_from: str = ""
     """The variable that holds the key, or would."""
+
+    def defaults_of(self, model: str) -> Defaults:
+        """Return what a model is asked with where nobody says otherwise."""
+        return self.model_defaults.get(model, Defaults()).over(self.defaults)
 
     @property
     def secrets(self) -> tuple[Secret, ...]:

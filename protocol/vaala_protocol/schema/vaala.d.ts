@@ -152,8 +152,13 @@ export type ErrorKind =
 /** What a session runs with; null means "not set here, look one level up". */
 export interface Settings {
   model?: string | null;
+  /** How hard the model should think; `default`: as it does by itself. */
   effort?: string | null;
   mode?: Mode | null;
+  /**
+   * Fields of the request to the model, by the provider's names; `max_output_tokens` is known
+   * to all. Null takes away what is set one level up.
+   */
   options?: Record<string, unknown>;
 }
 

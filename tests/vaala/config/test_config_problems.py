@@ -27,7 +27,8 @@ CASES = [
     (
         "providers", "a:\n  base_url: http://x/v1\n  zzz: 1\n",
         "providers.yaml:3: a.zzz: is an unknown key: expected one of base_url, api, api_key, "
-        "api_key_env, api_key_secret, headers, models, windows, prices, deadlines",
+        "api_key_env, api_key_secret, headers, models, windows, prices, effort, options, "
+        "model_settings, deadlines",
     ),
     ("providers", "a:\n  api: chat\n", "providers.yaml:1: a.base_url: is missing"),
     (
@@ -73,6 +74,29 @@ CASES = [
         "agents", "a:\n  options:\n    y: .nan\n",
         "agents.yaml:3: a.options.y: expected text, a number, true, false, null, a list or a "
         "mapping, found the number nan",
+    ),
+    (
+        "agents", "a:\n  options: {temperature: 1, stream: false}\n",
+        "agents.yaml:2: a.options.stream: the option stream is a part of the request that vaala "
+        "makes itself: remove it",
+    ),
+    (
+        "providers", "a:\n  base_url: http://x\n  options:\n    systemInstruction: x\n",
+        "providers.yaml:4: a.options.systemInstruction: the option systemInstruction is a part of "
+        "the request that vaala makes itself: remove it",
+    ),
+    (
+        "providers",
+        "a:\n  base_url: http://x\n  model_settings:\n    m:\n      options:\n"
+        "        max_output_tokens: many\n",
+        "providers.yaml:6: a.model_settings.m.options.max_output_tokens: the option "
+        "max_output_tokens is a whole number of tokens from 1 on, not 'many'",
+    ),
+    (
+        "providers",
+        "a:\n  base_url: http://x\n  models: [large]\n  model_settings: {larg: {effort: low}}\n",
+        "providers.yaml:4: a.model_settings.larg: a has no model 'larg' in models; did you mean "
+        "'large'?",
     ),
     ("models", "- a\n", "models.yaml: expected a mapping of keys to values, found a list"),
     ("models", "default:\n  x: 1\n", "models.yaml:1: default: expected text, found a mapping"),

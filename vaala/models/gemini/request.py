@@ -15,6 +15,7 @@ from vaala.models.gemini.names import legal_name
 from vaala.models.gemini.replay import Owner
 from vaala.models.gemini.schema import normalised, open_api
 from vaala.models.gemini.thinking import generation, thinking_config
+from vaala.models.options import plain
 from vaala.models.output import instructions_with, is_object
 from vaala.models.wire import json_bytes
 from vaala.text import is_blank
@@ -114,7 +115,7 @@ def _fields(request: ModelRequest, model: str) -> dict[str, Any]:
         config["maxOutputTokens"] = request.output_tokens_max
     fields: dict[str, Any] = {}
     for name, value in _options(request.options):
-        if _plain(name) in _OF_THE_REQUEST:
+        if plain(name) in _OF_THE_REQUEST:
             fields[name] = value
         else:
             config[_camel(name)] = value
@@ -127,18 +128,13 @@ def _options(options: Mapping[str, Any]) -> list[tuple[str, Any]]:
     """Return the options; those that a ``generationConfig`` holds stand for themselves."""
     found: list[tuple[str, Any]] = []
     for name, value in options.items():
-        nested = _plain(name) == _CONFIG and isinstance(value, dict)
+        nested = plain(name) == _CONFIG and isinstance(value, dict)
         found += value.items() if nested else [(name, value)]
-    reserved = sorted(name for name, _ in found if _plain(name) in _RESERVED)
+    reserved = sorted(name for name, _ in found if plain(name) in _RESERVED)
     if reserved:
         text = f"model options cannot set {', '.join(reserved)}: remove them"
         raise ModelFailure("invalid_request", text)
     return found
-
-
-def _plain(name: str) -> str:
-    """Servers take both spellings of a field, ``topP`` and ``top_p``."""
-    return name.replace("_", "").lower()
 
 
 def _camel(name: str) -> str:

@@ -17,7 +17,7 @@ from vaala.cli.exits import (
     USAGE,
     CommandFailed,
 )
-from vaala.cli.standard import aside, drop, flush, say
+from vaala.cli.standard import aside, drop, flush, give_up, say, say_last
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -33,12 +33,14 @@ def main(words: Sequence[str] | None = None) -> int:
         return code
     except CommandFailed as error:
         aside(f"vaala: {error.message}")
-        return error.code
+        code = error.code
     except BrokenPipeError:
         drop(1)
         return READER_GONE
     except KeyboardInterrupt:
-        return INTERRUPTED
+        code = INTERRUPTED
+    give_up()
+    return code
 
 
 def _run(words: Sequence[str]) -> int:
@@ -107,15 +109,19 @@ def _parsed(command: Command, words: Sequence[str]) -> Namespace:
         if command.name == "run" and "--json" in words and "--" not in words:
             from vaala.cli.json_view import error_line
 
-            say(error_line(error.message, error.code))
+            say_last(error_line(error.message, error.code))
         raise
 
 
 def _open_standard_files() -> None:
-    """Make sure that 0, 1 and 2 are open: else the next file that is opened becomes stdout."""
+    """Make sure that 0, 1 and 2 are open: else the next file that is opened becomes stdout.
+
+    In place of a stdout that is closed there is one that takes nothing, so that an answer is not
+    lost in silence; notes for stderr are.
+    """
     for descriptor, flags, name in (
         (0, os.O_RDONLY, "stdin"),
-        (1, os.O_WRONLY, "stdout"),
+        (1, os.O_RDONLY, "stdout"),
         (2, os.O_WRONLY, "stderr"),
     ):
         try:

@@ -28,7 +28,7 @@ from vaala.cli.output import Output
 from vaala.cli.output_schema import DocumentView, read_schema
 from vaala.cli.progress import Progress, View
 from vaala.cli.prompts import read_prompts
-from vaala.cli.standard import aside, say
+from vaala.cli.standard import aside, say, say_last
 from vaala.cli.terminal import Terminal, open_terminal
 from vaala.cli.text_view import TextView
 from vaala.interface import Conversation
@@ -59,7 +59,7 @@ def main(arguments: Namespace) -> int:
         return run_program(partial(_run, arguments, prompts))
     except CommandFailed as error:
         if arguments.json:
-            say(error_line(error.message, error.code))
+            say_last(error_line(error.message, error.code))
         raise
 
 

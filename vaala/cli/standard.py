@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
+from contextlib import suppress
 
 from vaala.cli.exits import CommandFailed
 
@@ -27,8 +29,17 @@ def say(text: str) -> None:
         raise unwritable(error) from error
 
 
+def say_last(text: str) -> None:
+    """Write the last line of a command that failed, if stdout takes it: why it failed is told on
+    stderr, whatever becomes of this. Raises `BrokenPipeError`."""
+    with suppress(CommandFailed):
+        say(text)
+        flush()
+
+
 def unwritable(error: OSError) -> CommandFailed:
-    return CommandFailed(f"stdout cannot be written: {error.strerror or error}")
+    reason = "it is closed" if error.errno == errno.EBADF else error.strerror or str(error)
+    return CommandFailed(f"stdout cannot be written: {reason}")
 
 
 def flush() -> None:
@@ -40,6 +51,14 @@ def flush() -> None:
     except OSError as error:
         drop(1)
         raise unwritable(error) from error
+
+
+def give_up() -> None:
+    """Write what waits for stdout if that goes: the command has failed, which was told."""
+    try:
+        flush()
+    except (CommandFailed, BrokenPipeError):
+        drop(1)
 
 
 def drop(descriptor: int) -> None:

@@ -107,15 +107,55 @@ def test_a_full_disk_behind_stdout_is_one_line(script: Script, words: list[str])
         check=True,
         capture_output=True,
     )
-    with Path("/dev/full").open("wb") as full:
-        done = subprocess.run(
-            [*PROGRAM, *words], stdout=full, stderr=subprocess.PIPE, check=False,
-            stdin=subprocess.DEVNULL, timeout=PATIENCE_S,
-        )  # fmt: skip
+    done = _into_a_full_disk(*words)
     assert done.returncode == 1
-    assert done.stderr.endswith(b"vaala: stdout cannot be written: No space left on device\n")
-    assert done.stderr.count(b"vaala: ") == 1
-    assert b"Traceback" not in done.stderr
+    assert done.stderr.endswith("vaala: stdout cannot be written: No space left on device\n")
+    assert done.stderr.count("vaala: ") == 1
+    assert "Traceback" not in done.stderr
+
+
+def _into_a_full_disk(*words: str) -> subprocess.CompletedProcess[str]:
+    with Path("/dev/full").open("wb") as full:
+        return subprocess.run(
+            [*PROGRAM, *words], stdout=full, stderr=subprocess.PIPE, check=False, text=True,
+            stdin=subprocess.DEVNULL, timeout=PATIENCE_S, env=_buffered(),
+        )  # fmt: skip
+
+
+def _buffered() -> dict[str, str]:
+    """The environment as users have it: stdout is written at the end."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "why"),
+    [
+        (["run", "--json"], 2, "the prompt is empty"),
+        (["run", "--json", "--mode", "none", "hi"], 2, "argument --mode"),
+        (["run", "--in-process", "--json", "-m", "scripted:none", "hi"], 2, "cannot be read"),
+    ],
+)
+def test_a_command_that_fails_says_why_although_the_disk_is_full(
+    words: list[str], code: int, why: str
+) -> None:
+    done = _into_a_full_disk(*words)
+    assert done.returncode == code
+    assert why in done.stderr
+    assert done.stderr.count("vaala: ") == 1
+    assert "Exception" not in done.stderr
+
+
+@pytest.mark.parametrize("words", [["list"], ["run", "--json"], ["run", "--json", "hi"]])
+def test_a_pipe_that_nobody_reads_is_left_quietly(words: list[str]) -> None:  # J4-2
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        [*PROGRAM, *words], stdout=writing, stderr=subprocess.PIPE, check=False, text=True,
+        stdin=subprocess.DEVNULL, timeout=PATIENCE_S, env=_buffered(),
+    )  # fmt: skip
+    os.close(writing)
+    assert done.returncode == 141
+    assert "Exception" not in done.stderr
 
 
 def test_a_full_disk_behind_stderr_changes_nothing(script: Script) -> None:
@@ -130,7 +170,9 @@ def test_a_full_disk_behind_stderr_changes_nothing(script: Script) -> None:
 
 
 @pytest.mark.parametrize("closed", [[0], [1], [2], [0, 1, 2]])
-def test_closed_descriptors_are_no_trouble(script: Script, closed: list[int]) -> None:  # J4-2
+def test_closed_descriptors_take_no_file_and_lose_no_answer(
+    script: Script, closed: list[int]
+) -> None:  # J4-2
     model = script('  - call: {tool: list_dir, arguments: {path: .}}\n  - say: "done"\n')
     close = "; ".join(f"exec {descriptor}>&-" for descriptor in closed)
     command = " ".join([*PROGRAM, "run", "--in-process", "--model", model, "go"])
@@ -138,8 +180,10 @@ def test_closed_descriptors_are_no_trouble(script: Script, closed: list[int]) ->
         ["sh", "-c", f"{close}; exec {command}"], capture_output=True, check=False,
         stdin=subprocess.DEVNULL, timeout=PATIENCE_S,
     )  # fmt: skip
-    assert result.returncode == 0
+    assert result.returncode == (1 if 1 in closed else 0)
     assert result.stdout == (b"" if 1 in closed else b"done\n")
+    if closed == [1]:
+        assert result.stderr.endswith(b"vaala: stdout cannot be written: it is closed\n")
     assert b"Traceback" not in result.stderr
 
 

@@ -28,7 +28,7 @@ from vaala.client.frames import (
     close_reason,
     frame,
 )
-from vaala.client.upgrade import HungUp, NotWebSocket, Rejected, Upgraded, upgrade
+from vaala.client.upgrade import Accepted, HungUp, NotWebSocket, Rejected, upgrade
 from vaala.discovery import (
     AUTHORIZATION_HEADER,
     PROOF_HEADER,
@@ -208,8 +208,8 @@ async def open_channel(
     failure: Exception | None = None
     async with await _connected(address) as stream:
         near = is_near(stream)
-        upgraded = await _upgraded(stream, address, token, handshake_s)
-        channel = WebSocketChannel(stream, upgraded.behind, near=near)
+        accepted = await _upgraded(stream, address, token, handshake_s)
+        channel = WebSocketChannel(stream, accepted.behind, near=near)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(channel.answer_pings)
             try:
@@ -235,12 +235,12 @@ async def _connected(address: Address) -> trio.SocketStream:
 
 async def _upgraded(
     stream: trio.SocketStream, address: Address, token: str, handshake_s: float
-) -> Upgraded:
+) -> Accepted:
     challenge = new_challenge()
-    upgraded: Upgraded | None = None
+    accepted: Accepted | None = None
     with trio.move_on_after(handshake_s):
         try:
-            upgraded = await upgrade(
+            accepted = await upgrade(
                 stream,
                 str(address) if isinstance(address, Tcp) else "localhost",
                 WEBSOCKET_PATH,
@@ -257,11 +257,11 @@ async def _upgraded(
             ) from error
         except NotWebSocket as error:
             raise CannotConnect(f"what listens at {address} speaks no WebSocket") from error
-    if upgraded is None:
+    if accepted is None:
         raise NoAnswer(f"what listens at {address} said nothing within {handshake_s:g} s")
-    if not is_proof(upgraded.headers.get(PROOF_HEADER, ""), token, challenge):
+    if not is_proof(accepted.headers.get(PROOF_HEADER, ""), token, challenge):
         raise CannotConnect(f"what listens at {address} does not know the token of the server")
-    return upgraded
+    return accepted
 
 
 def _message(body: bytes) -> str:

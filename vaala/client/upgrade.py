@@ -35,7 +35,7 @@ class HungUp(Exception):
     """The connection ended before there was an answer."""
 
 
-class Upgraded(Struct, frozen=True):
+class Accepted(Struct, frozen=True):
     headers: dict[str, str]
     """Of the answer, by lower-case name."""
     behind: bytes
@@ -44,7 +44,7 @@ class Upgraded(Struct, frozen=True):
 
 async def upgrade(
     stream: trio.abc.Stream, host: str, target: str, headers: Mapping[str, str]
-) -> Upgraded:
+) -> Accepted:
     """Ask for a WebSocket at ``target`` and read the answer; of the stream not a byte more is
     used.
 
@@ -74,12 +74,12 @@ async def upgrade(
         raise HungUp from error
 
 
-async def _answer(stream: trio.abc.Stream, http: h11.Connection, key: bytes) -> Upgraded:
+async def _answer(stream: trio.abc.Stream, http: h11.Connection, key: bytes) -> Accepted:
     status, body = 0, b""
     while True:
         match http.next_event():
             case h11.InformationalResponse(status_code=101) as answer:
-                return _upgraded(answer, key, bytes(http.trailing_data[0]))
+                return _accepted(answer, key, bytes(http.trailing_data[0]))
             case h11.Response(status_code=status):
                 pass
             case h11.Data(data=data):
@@ -99,11 +99,11 @@ async def _answer(stream: trio.abc.Stream, http: h11.Connection, key: bytes) -> 
                 raise NotWebSocket(f"it answers with {odd!r}")
 
 
-def _upgraded(answer: h11.InformationalResponse, key: bytes, behind: bytes) -> Upgraded:
+def _accepted(answer: h11.InformationalResponse, key: bytes, behind: bytes) -> Accepted:
     headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in answer.headers}
     accepted = base64.b64encode(hashlib.sha1(key + _GUID, usedforsecurity=False).digest())
     if headers.get("sec-websocket-accept") != accepted.decode():
         raise NotWebSocket("it does not accept the key")
     if "sec-websocket-extensions" in headers or "sec-websocket-protocol" in headers:
         raise NotWebSocket("it wants what was not asked for")
-    return Upgraded(headers, behind)
+    return Accepted(headers, behind)

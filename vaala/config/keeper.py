@@ -8,10 +8,10 @@ holds them any more. The connections are closed when the keeper is left.
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 import trio
@@ -27,7 +27,7 @@ from vaala.models.catalogue.catalogue import REFRESHED_FILE, Catalogue
 from vaala.models.catalogue.facts import Known
 from vaala.models.http import Http, open_http
 from vaala.models.set import ModelSet, models_over
-from vaala.package import Package
+from vaala.package import Package, Upgraded
 from vaala.paths import NoHome, state_directory
 from vaala_protocol.errors import BadRequest, ModelUnreachable
 from vaala_protocol.methods.catalog import (
@@ -37,6 +37,8 @@ from vaala_protocol.methods.catalog import (
     ModelListResult,
 )
 from vaala_protocol.methods.runtime import ConfigProblem, ReloadResult, WantedVariables
+
+_Stamp: TypeAlias = tuple[tuple[int, int, int] | None, ...]
 
 _BUILD = "vaala.config.build"
 _EDIT = "vaala.config.edit"
@@ -56,9 +58,10 @@ async def open_keeper(
     `ConfigError`.
     """
     load = partial(load_config, directory, environ, tools=tools)
+    stamp = await trio.to_thread.run_sync(_stamp, directory, abandon_on_cancel=True)
     config = await trio.to_thread.run_sync(load, abandon_on_cancel=True)
     async with open_http(environ, package) as http:
-        yield Keeper(config, environ, tools, http)
+        yield Keeper(config, stamp, environ, tools, http)
 
 
 def catalogue_file(environ: Mapping[str, str]) -> Path | None:
@@ -75,6 +78,7 @@ class Keeper:
     def __init__(
         self,
         config: Config,
+        stamp: _Stamp,
         environ: Mapping[str, str],
         tools: Sequence[str] | None,
         http: Http,
@@ -86,6 +90,8 @@ class Keeper:
         self._environ = environ
         self._tools = tools
         self._http = http
+        self._stamp = stamp
+        """Of the files when they were last read, whatever came of that."""
         self._changing = trio.Lock()
         self._watchers: list[Callable[[], None]] = []
         self._apply(config)
@@ -139,18 +145,35 @@ class Keeper:
         Raises `Upgraded`, as all that needs a part which is not loaded yet. Cancel: either the old
         or the new one is in force, whole.
         """
+        async with self._changing:
+            await self._load(await self._look())
+            return ReloadResult(generation=self.generation, problems=self.problems)
+
+    async def refresh(self) -> None:
+        """Reload when a file has changed since they were last read; it costs a `stat` of each.
+
+        After an upgrade under this process nothing is done. Cancel: as of `reload`.
+        """
+        async with self._changing:
+            if (stamp := await self._look()) != self._stamp:
+                with suppress(Upgraded):
+                    await self._load(stamp)
+
+    async def _look(self) -> _Stamp:
+        return await trio.to_thread.run_sync(_stamp, self.config.directory, abandon_on_cancel=True)
+
+    async def _load(self, stamp: _Stamp) -> None:
         self.package.look()
         self.package.check(_BUILD)
         load = partial(load_config, self.config.directory, self._environ, tools=self._tools)
-        async with self._changing:
-            try:
-                config = await trio.to_thread.run_sync(load, abandon_on_cancel=True)
-            except ConfigError as error:
-                self.problems = tuple(map(wire_problem, error.problems))
-            else:
-                self._apply(config)
-            self._tell()
-            return ReloadResult(generation=self.generation, problems=self.problems)
+        try:
+            config = await trio.to_thread.run_sync(load, abandon_on_cancel=True)
+        except ConfigError as error:
+            self.problems = tuple(map(wire_problem, error.problems))
+        else:
+            self._apply(config)
+        self._stamp = stamp
+        self._tell()
 
     async def set(self, file: str, key: tuple[str | int, ...], value: Any) -> ReloadResult:
         """Change one value and load the result; with problems nothing is changed. None deletes.
@@ -243,6 +266,18 @@ class Keeper:
 
 def _without(names: Sequence[str], told: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in names if name not in told))
+
+
+def _stamp(directory: Path) -> _Stamp:
+    """Return what changes with every file: one that is written anew, made or taken away."""
+    found: list[tuple[int, int, int] | None] = []
+    for name in FILES:
+        try:
+            about = (directory / name).stat()
+            found.append((about.st_mtime_ns, about.st_size, about.st_ino))
+        except OSError:
+            found.append(None)
+    return tuple(found)
 
 
 def _there(directory: Path) -> frozenset[str]:

@@ -59,6 +59,23 @@ def test_status_is_a_tree_of_what_lives_and_waits(vaala: Vaala, script: Script) 
     assert vaala("status", "--json").lines[0]["conversations"][0]["id"] == conversation_id
 
 
+def test_each_command_tells_that_the_newest_configuration_is_not_in_force(
+    vaala: Vaala, script: Script, isolated: Path
+) -> None:
+    model = script("  - say: done\n")
+    assert vaala("run", "--model", model, "go").code == 0
+    config = isolated / ".config/vaala"
+    config.mkdir(parents=True, exist_ok=True)
+    (config / "models.yaml").write_text("# one line\ndefault: [1]\n")
+    for words in (["run", "--model", model, "go"], ["list"], ["run", "--model", model, "go"]):
+        done = vaala(*words)
+        assert done.code == 0
+        assert done.err.count(f"{config}/models.yaml:2: default: ") == 1
+        assert "stays in force" not in done.out
+    (config / "models.yaml").write_text("# none\n")
+    assert "stays in force" not in vaala("run", "--model", model, "go").err
+
+
 def test_an_approval_in_the_inbox_is_answered(vaala: Vaala, script: Script) -> None:
     conversation_id = _detached(vaala, script(EDIT))
     decision = _inbox(vaala)["decision"]["id"]

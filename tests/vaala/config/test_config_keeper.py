@@ -86,6 +86,25 @@ async def test_a_failed_reload_changes_nothing_and_the_next_one_works(tmp_path: 
         assert keeper.config.default_model == "a/b"
 
 
+async def test_files_are_read_again_when_one_has_changed_and_only_then(tmp_path: Path) -> None:
+    _write(tmp_path, models="default: scripted\n")
+    async with open_keeper(tmp_path, {}) as keeper:
+        told: list[int] = []
+        with keeper.watch(lambda: told.append(keeper.generation)):
+            await keeper.refresh()
+            assert told == []
+            _write(tmp_path, models="default: 3 # no name\n")
+            for _ in range(2):
+                await keeper.refresh()
+                assert (told, [one.key for one in keeper.problems]) == ([1], ["default"])
+            _write(tmp_path, models="default: a/b\n")
+            await keeper.refresh()
+            assert (told, keeper.problems, keeper.config.default_model) == ([1, 2], (), "a/b")
+            (tmp_path / "models.yaml").unlink()
+            await keeper.refresh()
+            assert (told, keeper.config.default_model) == ([1, 2, 3], None)
+
+
 async def test_a_turn_goes_on_with_its_model_while_the_files_are_broken_and_mended(
     tmp_path: Path,
 ) -> None:  # I3-2

@@ -40,6 +40,10 @@ class ConfigKeeper(Protocol):
         """
         ...
 
+    async def refresh(self) -> None:
+        """Reload when a file has changed since they were last read."""
+        ...
+
     async def list(self) -> ConfigListResult: ...
 
     async def get(self, file: str, key: tuple[str | int, ...]) -> Any:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from vaala.server import limits
 from vaala.server.api.api import Api
 from vaala.server.api.caller import Caller, Opened
@@ -23,7 +25,8 @@ async def initialize(caller: Caller, params: wire.InitializeParams) -> wire.Init
     api = caller.api
     if api.ending:
         raise Stopping("this server is just ending: start another")
-    notices = [*api.notices, *(f"configuration: {one.text}" for one in api.config.problems)]
+    await api.config.refresh()
+    notices = [*api.notices, *_about_config(api.config.problems)]
     match judge(api.server, params, idle=_is_idle(caller)):
         case "yield":
             api.shutdown(f"a client of vaala {params.client.library} is newer")
@@ -44,6 +47,18 @@ async def initialize(caller: Caller, params: wire.InitializeParams) -> wire.Init
     caller.client = params.client
     wanted = api.config.wanted if caller.peer.local else wire.WantedVariables()
     return wire.InitializeResult(server=api.server, wanted=wanted, notices=tuple(notices))
+
+
+def _about_config(problems: Sequence[wire.ConfigProblem]) -> list[str]:
+    """Return a line for the person when the newest configuration is not in force."""
+    if not problems:
+        return []
+    first = problems[0]
+    place = first.file if first.line is None else f"{first.file}:{first.line}"
+    told = f"{place}: {first.key}: {first.text}" if first.key else f"{place}: {first.text}"
+    more = f" (and {len(problems) - 1} more: `vaala config check`)" if len(problems) > 1 else ""
+    line = " ".join(told.split())
+    return [f"the configuration before stays in force, the new one cannot be used: {line}{more}"]
 
 
 def _check_name(client: wire.ClientInfo) -> None:

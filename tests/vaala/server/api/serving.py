@@ -81,6 +81,9 @@ class FakeKeeper:
             self.generation += 1
         return ReloadResult(generation=self.generation, problems=self.problems)
 
+    async def refresh(self) -> None:
+        await trio.lowlevel.checkpoint()
+
     async def list(self) -> ConfigListResult:
         await self.before()
         return ConfigListResult(

@@ -126,12 +126,14 @@ def test_versions_compare_as_numbers() -> None:
 
 async def test_a_configuration_with_problems_is_told_at_once(autojump_clock: object) -> None:
     async with server() as served:
-        served.keeper.problems = (ConfigProblem(file="a.yaml", text="no such key"),)
+        wrong = ConfigProblem(file="/c/a.yaml", line=3, key="a.api_ky", text="no\nsuch key")
+        served.keeper.problems = (wrong, ConfigProblem(file="/c/b.yaml", text="not YAML"))
         async with served.client() as client:
             assert client.greeting is not None
-            assert client.greeting.notices == ("configuration: no such key",)
+            (notice,) = client.greeting.notices
+            assert "/c/a.yaml:3: a.api_ky: no such key (and 1 more" in notice
             result = await client.call(ReloadParams())
-            assert (result.generation, len(result.problems)) == (1, 1)
+            assert (result.generation, len(result.problems)) == (1, 2)
 
 
 async def test_the_name_of_a_client_is_bounded(autojump_clock: object) -> None:

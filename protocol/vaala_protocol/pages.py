@@ -61,7 +61,8 @@ class ConversationPage(Value, frozen=True, kw_only=True):
     cursor: str | None = None
     """Pass it with the same query to get the next page; None: this was the last."""
     complete: bool = True
-    """False while the index is being rebuilt: conversations may be missing."""
+    """False while the index is being rebuilt or cannot be written, on a full disk, say:
+    conversations may be missing, or shown as they were."""
 
     @property
     def conversations(self) -> tuple[ConversationInfo, ...]:

@@ -41,7 +41,17 @@ async def _list(arguments: Namespace) -> int:
     else:
         where = f" in {directory}" if directory else ""
         say(f'no conversations{where} yet; begin one: vaala run "What is here?"')
+    tell_incomplete(page.complete)
     return DONE
+
+
+def tell_incomplete(complete: bool) -> None:
+    """Say that a page of a list or a search may lack something."""
+    if not complete:
+        aside(
+            "vaala: some conversations may be missing here: the index is being made anew, or cannot"
+            " be written now (see `vaala doctor`); it catches up by itself"
+        )
 
 
 def limit_of(arguments: Namespace) -> int:

@@ -8,7 +8,7 @@ from functools import partial
 from vaala.cli.connecting import open_catalog
 from vaala.cli.exits import DONE, USAGE, CommandFailed
 from vaala.cli.failures import run_program
-from vaala.cli.listing import limit_of
+from vaala.cli.listing import limit_of, tell_incomplete
 from vaala.cli.people import local_time, short_ids, title_of
 from vaala.cli.standard import say
 from vaala.interface import Catalog
@@ -30,7 +30,7 @@ async def _search(arguments: Namespace) -> int:
         raise CommandFailed("nothing to search for: give the words that must occur", USAGE)
     limit = limit_of(arguments)
     async with open_catalog(arguments) as catalog:
-        results = await _best(catalog, text, limit)
+        results, complete = await _best(catalog, text, limit)
     if arguments.json:
         for result in results:
             say(_json(result))
@@ -38,21 +38,25 @@ async def _search(arguments: Namespace) -> int:
         say("\n".join(_lines(results)))
     else:
         say(f"nothing found for {clean_line(text, 80)!r}")
+    tell_incomplete(complete)
     return DONE
 
 
-async def _best(catalog: Catalog, text: str, limit: int) -> list[SearchResult]:
-    """Return the best hit of each conversation, at most ``limit`` of them, best first."""
+async def _best(catalog: Catalog, text: str, limit: int) -> tuple[list[SearchResult], bool]:
+    """Return the best hit of each conversation, at most ``limit`` of them, best first; and
+    whether all were looked through."""
     found: dict[str, SearchResult] = {}
+    complete = True
     cursor: str | None = None
     for _ in range(PAGES_MAX):
         page = await catalog.search(text, cursor, limit)
         for result in page.results:
             found.setdefault(result.conversation.id, result)
+        complete = complete and page.complete
         cursor = page.cursor
         if cursor is None or len(found) >= limit:
             break
-    return list(found.values())[:limit]
+    return list(found.values())[:limit], complete
 
 
 def _json(result: SearchResult) -> str:

@@ -50,6 +50,8 @@ class Index:
         self._marking = trio.Lock()
         self._wake = trio.Event()
         self.live: set[str] = set()
+        self.behind = False
+        """What was appended could not be written here: rows are old or missing."""
 
     async def mark_open(self, conversation_id: str) -> None:
         """Note who writes the conversation; marks that are wanted at once share one write."""
@@ -149,10 +151,12 @@ class Index:
                 except IndexFailed as failed:
                     self._failed(failed.cause)
                     self._put_back(batch, closed)
+                    self.behind = True
                     return False
                 except BaseException:
                     self._put_back(batch, closed)
                     raise
+            self.behind = False
         return True
 
     async def rebuild(self, conversation_ids: Sequence[str]) -> Rebuilt:

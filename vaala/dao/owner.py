@@ -138,4 +138,4 @@ class Store(Reader):
         await self._index.flush()
 
     def _is_complete(self) -> bool:
-        return not self._reconciler.rebuilding
+        return not self._reconciler.rebuilding and not self._index.behind

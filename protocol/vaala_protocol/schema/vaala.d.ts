@@ -900,7 +900,8 @@ export interface ConversationPage {
   /** Pass it with the same query to get the next page; null: this was the last. */
   cursor?: string | null;
   /**
-   * False while the index is being rebuilt: conversations may be missing.
+   * False while the index is being rebuilt or cannot be written, on a full disk, say:
+   * conversations may be missing, or shown as they were.
    * Default: true
    */
   complete?: boolean;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from random import Random
+from typing import cast
 
 import pytest
 import trio
@@ -20,7 +21,7 @@ from vaala_protocol.ids import new_id
 from vaala_protocol.settings import Settings
 from vaala_protocol.state import SessionInfo
 from vaala_storage.errors import StorageCorrupt, StorageFailed
-from vaala_storage.records import Record
+from vaala_storage.records import Record, RecordStorage
 
 
 class Life:
@@ -165,6 +166,38 @@ async def test_an_index_that_fails_never_fails_an_append(
         await trio.sleep(120)
         assert (await store.list()).conversations[0].title == "written all the same"
         assert (await store.search("same")).results
+
+
+async def test_a_list_tells_that_the_index_takes_nothing_until_it_does(
+    autojump_clock: MockClock,
+) -> None:  # G3-3
+    machine = Machine()
+    async with machine.store() as store:
+        _, session = await begin(store)
+        await say(session, "before")
+        assert (await store.list()).complete
+        machine.db.use(cast("RecordStorage", _Full(machine.index.records)), machine.index.search)
+        _, session = await begin(store)
+        await say(session, "behind")
+        page = await store.list()
+        assert (len(page.rows), page.complete) == (1, False)
+        assert not (await store.search("before")).complete
+        machine.find_index()
+        page = await store.list()
+        assert (len(page.rows), page.complete) == (2, True)
+
+
+class _Full:
+    """Records on a full disk: all can be read, nothing is written."""
+
+    def __init__(self, records: RecordStorage) -> None:
+        self._records = records
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._records, name)
+
+    async def mset(self, *_: object) -> None:
+        raise StorageFailed("disk I/O error")
 
 
 async def test_a_row_without_its_conversation_and_the_reverse_heal(

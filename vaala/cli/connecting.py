@@ -123,10 +123,10 @@ async def tell_connection(client: Client, note: Callable[[str], None]) -> None:
 
     with suppress(Disconnected):
         while True:
-            link = await client.keeper.link()
+            link = await client.connector.link()
             await link.ended.wait()
             note(f"vaala: the connection to the server is lost: {link.why or 'it ended'}")
-            await client.keeper.link()
+            await client.connector.link()
             note(f"vaala: connected again (server process {client.server.pid})")
 
 

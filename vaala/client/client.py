@@ -12,13 +12,13 @@ import trio
 from msgspec.structs import replace
 
 from vaala.client import limits
+from vaala.client.connector import Connector
 from vaala.client.conversation import RemoteConversation
 from vaala.client.errors import Disconnected
 from vaala.client.finder import Finder
-from vaala.client.keeper import Keeper
 from vaala.client.link import Link
 from vaala.client.offering import Offering
-from vaala.client.offers import ClientTool, Elicit, Files, Offer, Offers
+from vaala.client.offers import ClientTool, Elicit, Files, OwnOffer, OwnOffers
 from vaala.client.reader import Reader
 from vaala.client.retry import can_repeat
 from vaala.client.terminals import Terminals
@@ -83,11 +83,11 @@ class Client:
         self._may_start = start
         self._on_notice = on_notice
         self._server: ServerInfo | None = None
-        self._offers = Offers()
+        self._offers = OwnOffers()
         self._watches: dict[str, Watch[Snapshot, Frame]] = {}
         self._all: Watch[RuntimeSnapshot, RuntimeFrame] | None = None
-        self.keeper = Keeper(finder, self, start=start)
-        self._offering = Offering(self._offers, self.keeper.link, nursery)
+        self.connector = Connector(finder, self, start=start)
+        self._offering = Offering(self._offers, self.connector.link, nursery)
 
     @property
     def server(self) -> ServerInfo:
@@ -103,7 +103,7 @@ class Client:
         """
         with trio.move_on_after(timeout_s):
             while True:
-                link = await self.keeper.link()
+                link = await self.connector.link()
                 try:
                     return await link.ask(params, timeout_s=timeout_s)
                 except Disconnected as error:
@@ -210,7 +210,7 @@ class Client:
             del self._watches[conversation_id]
 
         known = self._watches.get(conversation_id)
-        watch = known or Watch(OneConversation(conversation_id), self.keeper.link)
+        watch = known or Watch(OneConversation(conversation_id), self.connector.link)
         with watch.reader(from_now=from_now) as reader:
             if known is None:
                 self._watches[conversation_id] = watch
@@ -225,7 +225,7 @@ class Client:
         It outlives connections and servers; a snapshot begins each.
         """
         known = self._all
-        watch = known or Watch(AllConversations(), self.keeper.link)
+        watch = known or Watch(AllConversations(), self.connector.link)
         with watch.reader() as reader:
             if known is None:
                 self._all = watch
@@ -249,7 +249,7 @@ class Client:
         refuses it with. On leaving it is taken back, requests in flight are given up and terminals
         are ended.
         """
-        offer = Offer(conversation_id, files, terminal, tuple(tools), elicitation)
+        offer = OwnOffer(conversation_id, files, terminal, tuple(tools), elicitation)
         async with self._offering.hold(offer):
             yield
 
@@ -283,7 +283,7 @@ class Client:
         return settings if model is None else replace(settings, model=self.model_here(model))
 
     async def greet(self, link: Link) -> None:
-        """See `vaala.client.keeper.Guest`."""
+        """See `vaala.client.connector.Guest`."""
         self._near = link.near
         environment = self._environment(self._wanted) if link.near else None
         params = InitializeParams(client=self._info, environment=environment)
@@ -305,11 +305,11 @@ class Client:
             self._on_notice(notice)
 
     def connected(self, link: Link) -> None:
-        """See `vaala.client.keeper.Guest`."""
+        """See `vaala.client.connector.Guest`."""
         self._offering.renew(link)
 
     def disconnected(self, why: str) -> None:
-        """See `vaala.client.keeper.Guest`."""
+        """See `vaala.client.connector.Guest`."""
         log.debug("disconnected: %s", why)
         self._offering.disconnected()
         for watch in self._watches.values():
@@ -318,7 +318,7 @@ class Client:
             self._all.wake()
 
     def hear(self, note: Notification) -> None:
-        """See `vaala.client.keeper.Guest`."""
+        """See `vaala.client.connector.Guest`."""
         match note:
             case conversation.EventNotification(conversation_id=id, frame=frame):
                 if id in self._watches:
@@ -341,7 +341,7 @@ class Client:
                 log.debug("%s is of no use here", note.method)
 
     async def serve(self, params: Request[Any]) -> object:
-        """See `vaala.client.keeper.Guest`."""
+        """See `vaala.client.connector.Guest`."""
         return await self._offers.serve(params)
 
     def _forget_all(self) -> None:

@@ -88,7 +88,7 @@ async def connect(
             info = ClientInfo(name=name, version=VERSION, library=VERSION)
             client = Client(nursery, finder, info, told, start=start, on_notice=on_notice)
             try:
-                await nursery.start(client.keeper.run)
+                await nursery.start(client.connector.run)
                 yield client
             except Exception as error:  # raised below, bare: the nursery would wrap it
                 failure = error

@@ -15,7 +15,7 @@ import trio
 from vaala.client import limits
 from vaala.client.errors import Disconnected
 from vaala.client.link import Link
-from vaala.client.offers import Offer, Offers
+from vaala.client.offers import OwnOffer, OwnOffers
 from vaala.client.terminals import end_terminals
 from vaala_protocol.base import Malformed
 from vaala_protocol.errors import Refused
@@ -29,7 +29,7 @@ class _Held:
 
     __slots__ = ("accepted", "failure", "offer", "settled", "wanted")
 
-    def __init__(self, offer: Offer) -> None:
+    def __init__(self, offer: OwnOffer) -> None:
         self.offer = offer
         self.wanted = True
         """The block that holds it runs."""
@@ -42,7 +42,7 @@ class _Held:
 
 class Offering:
     def __init__(
-        self, offers: Offers, link: Callable[[], Awaitable[Link]], nursery: trio.Nursery
+        self, offers: OwnOffers, link: Callable[[], Awaitable[Link]], nursery: trio.Nursery
     ) -> None:
         self._offers = offers
         self._link = link
@@ -51,7 +51,7 @@ class Offering:
         """By conversation."""
 
     @asynccontextmanager
-    async def hold(self, offer: Offer) -> AsyncGenerator[None]:
+    async def hold(self, offer: OwnOffer) -> AsyncGenerator[None]:
         """Offer while the block runs. Raises ``ValueError``, `Refused`, `Disconnected`.
 
         On leaving, its terminals are ended.

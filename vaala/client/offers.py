@@ -1,4 +1,4 @@
-"""`Offer`: what this program does for a conversation, and `Offers`, all that it has offered.
+"""`OwnOffer`: what this program does for a conversation, and `OwnOffers`, all that it has offered.
 
 An offer belongs to one connection on the server's side; here it is made again on each new one.
 """
@@ -44,7 +44,7 @@ Elicit: TypeAlias = Callable[[wire.ElicitParams], Awaitable[str | None]]
 """Puts a question to the person; None: they do not want to answer."""
 
 
-class Offer(Struct, frozen=True):
+class OwnOffer(Struct, frozen=True):
     """What is offered for one conversation."""
 
     conversation_id: str
@@ -63,20 +63,20 @@ class Offer(Struct, frozen=True):
         )
 
 
-class Offers:
+class OwnOffers:
     """Finds who does what the server asks for. At most one offer for each conversation."""
 
     def __init__(self) -> None:
-        self._offers: dict[str, Offer] = {}
+        self._offers: dict[str, OwnOffer] = {}
         self._terminals = LiveTerminals()
 
-    def add(self, offer: Offer) -> None:
+    def add(self, offer: OwnOffer) -> None:
         """Raises ``ValueError`` when there is one for that conversation."""
         if offer.conversation_id in self._offers:
             raise ValueError(f"this client has an offer for {offer.conversation_id} already")
         self._offers[offer.conversation_id] = offer
 
-    def remove(self, offer: Offer) -> list[Terminal]:
+    def remove(self, offer: OwnOffer) -> list[Terminal]:
         """Take one out; its terminals are for the caller to end."""
         del self._offers[offer.conversation_id]
         return self._terminals.take_all(offer.conversation_id)
@@ -141,7 +141,7 @@ class Offers:
             raise NotFound(f"nothing is offered for conversation {id} any more")
         return wire.TerminalStartResult(terminal_id=self._terminals.add(terminal))
 
-    def _of(self, conversation_id: str) -> Offer:
+    def _of(self, conversation_id: str) -> OwnOffer:
         if conversation_id not in self._offers:
             raise NotFound(f"nothing is offered for conversation {conversation_id}")
         return self._offers[conversation_id]

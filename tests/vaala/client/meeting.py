@@ -104,7 +104,7 @@ async def client_of(
             start=start,
             on_notice=heard.append,
         )
-        await nursery.start(client.keeper.run)
+        await nursery.start(client.connector.run)
         yield client
         nursery.cancel_scope.cancel()
 

@@ -12,7 +12,7 @@ import trio.testing
 from tests.vaala.client.meeting import MemoryFinder, client_of
 from tests.vaala.server.api.serving import server
 from vaala.client import ClientTool
-from vaala.client.offers import Offer, Offers
+from vaala.client.offers import OwnOffer, OwnOffers
 from vaala_protocol.errors import NotFound
 from vaala_protocol.ids import new_id
 from vaala_protocol.methods.base import Done
@@ -118,8 +118,8 @@ async def test_each_request_goes_to_whoever_offered_it() -> None:
         return asked.text.upper()
 
     files = _Files()
-    offers = Offers()
-    offer = Offer("c", files, _Terminals(), (ClientTool(OFFERED, _fails),), elicit)
+    offers = OwnOffers()
+    offer = OwnOffer("c", files, _Terminals(), (ClientTool(OFFERED, _fails),), elicit)
     offers.add(offer)
     written = await offers.serve(FileWriteParams(conversation_id="c", path="/p", text="hi"))
     assert written == Done()
@@ -145,8 +145,8 @@ async def test_each_request_goes_to_whoever_offered_it() -> None:
 
 
 async def test_what_was_not_offered_is_not_found() -> None:
-    offers = Offers()
-    offers.add(Offer("c"))
+    offers = OwnOffers()
+    offers.add(OwnOffer("c"))
     for params in (
         FileReadParams(conversation_id="c", path="/p"),
         ElicitParams(conversation_id="c", question_id="q", text="why"),

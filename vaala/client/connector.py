@@ -1,4 +1,4 @@
-"""`Keeper`: keeps a client connected, over as many connections and servers as it takes.
+"""`Connector`: keeps a client connected, over as many connections and servers as it takes.
 
 A server that is lost is looked for again and, when it is gone, started again. One that was
 stopped on purpose is not started against that wish: only a server that somebody else starts in
@@ -52,7 +52,7 @@ class _Search(Struct, frozen=True):
     may_start: bool
 
 
-class Keeper:
+class Connector:
     """One task runs `run`."""
 
     def __init__(self, finder: Finder, guest: Guest, *, start: bool) -> None:

@@ -5,7 +5,8 @@ It routes and does not relay: whoever wants something of a session gets the sess
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+import logging
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -14,7 +15,7 @@ from msgspec import Struct
 
 from vaala import limits
 from vaala.actor import Actor, Command
-from vaala.changes import replace
+from vaala.changes import now_ms, replace
 from vaala.checks import checked_location, checked_tags, checked_title
 from vaala.dao.conversation_log import ConversationLog
 from vaala.definitions import Definitions
@@ -26,17 +27,23 @@ from vaala.services.registry import Services
 from vaala.session import Session
 from vaala.stream import EventStream, Reading, Subscription
 from vaala.table import Table
+from vaala.text import is_blank
+from vaala.titles import Titled, make_title
 from vaala.waits import WaitGraph
 from vaala_executors.errors import ExecutorError
 from vaala_executors.workspace import Executor, Workspace
+from vaala_protocol.content import text_of
 from vaala_protocol.errors import BadRequest, NotDurable, NotPending, Stopping, Unreadable
 from vaala_protocol.events import ConversationChanged, SessionClosed
-from vaala_protocol.items import Approval, Question, ToolCall
+from vaala_protocol.items import Approval, Item, Question, ToolCall, UserMessage
 from vaala_protocol.state import ConversationInfo, ConversationStatus, Location, Snapshot
 from vaala_storage.errors import StorageError
 
 if TYPE_CHECKING:
     from vaala_protocol.methods.conversation import Position
+
+
+log = logging.getLogger(__name__)
 
 
 class Update(Struct, Command[ConversationInfo], frozen=True):
@@ -142,6 +149,8 @@ class Conversation(Actor):
         match command:
             case Update():
                 return await self._update(command)
+            case Titled():
+                return await self._titled(command)
             case _:
                 raise TypeError(f"{self} does not know {command!r}")
 
@@ -160,6 +169,26 @@ class Conversation(Actor):
         self.stream.publish(ConversationChanged(conversation=self.info))
         self.noted()
         return self.info
+
+    def first_turn(self, session: Session, items: Sequence[Item]) -> None:
+        definitions = self._outside.definitions
+        said = [text_of(item.content) for item in items if isinstance(item, UserMessage)]
+        text = "\n\n".join(said)
+        wanted = definitions.titles is not None and session.id == self.id and not is_blank(text)
+        if wanted and not self.log.has_given_title:
+            self.spawn(make_title, definitions, self.environment.keys, text, self.report)
+
+    async def _titled(self, titled: Titled) -> None:
+        """Write a title down, with what it cost; one that a person gave meanwhile stays."""
+        if self.deleting:
+            return
+        try:
+            await self.log.titled(titled.title, titled.model, titled.usage, now_ms())
+        except StorageError as error:
+            log.warning("%s: its title is not saved: %s", self, error)
+        else:
+            self.stream.publish(ConversationChanged(conversation=self.info))
+            self.noted()
 
     async def _elicit(self) -> None:
         """Give questions to the clients that put them to the person."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from random import Random
 from typing import TYPE_CHECKING, Protocol
 
@@ -20,7 +20,7 @@ from vaala.tools.registry import ToolSet
 from vaala.waits import WaitGraph
 from vaala_executors.workspace import Workspace
 from vaala_protocol.errors import BadRequest
-from vaala_protocol.items import Approval, Question
+from vaala_protocol.items import Approval, Item, Question
 from vaala_protocol.state import Location
 
 if TYPE_CHECKING:
@@ -40,6 +40,8 @@ class Definitions(Struct, frozen=True):
     """Variables that no command may see, besides the keys that are always known."""
     observer: Observer = Observer()
     """Is told what turns, model calls, tool calls and appends there are."""
+    titles: str | None = None
+    """The model that makes titles, by its name; None: titles are first words."""
     rng: Callable[[], Random] = Random
     """Makes what the jitter of a turn's retries is drawn from; a simulation gives its seed."""
 
@@ -90,6 +92,10 @@ class Surroundings(Protocol):
 
     def noted(self) -> None:
         """Something of a session was written down. Cheap."""
+        ...
+
+    def first_turn(self, session: Session, items: Sequence[Item]) -> None:
+        """The first turn of a session has begun, with these items."""
         ...
 
     def session_changed(self) -> None:

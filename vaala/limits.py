@@ -56,6 +56,14 @@ OUTPUT_RETRIES_MAX = 2
 OUTPUT_PROBLEMS_MAX = 8
 """What is told of it at once."""
 TITLE_BYTES_MAX = 4 * 1024
+TITLE_CHARS_MAX = 80
+"""Of a title that a model makes."""
+TITLE_SOURCE_BYTES_MAX = 8 * 1024
+"""What it is shown of the first message, head and tail."""
+TITLE_ANSWER_BYTES_MAX = 4 * 1024
+TITLE_TOKENS_MAX = 1_024
+"""Its reasoning included."""
+TITLE_S_MAX = 30.0
 TAGS_BYTES_MAX = 8 * 1024
 PATH_BYTES_MAX = 4_095
 NAME_BYTES_MAX = 255

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import trio
 
 from vaala.agent import limits
-from vaala.agent.summary import SummaryReader, parts_of, summary_request
+from vaala.agent.summary import parts_of, summary_request
+from vaala.agent.text_reader import TextReader
 from vaala.model_options import asked_of
 from vaala.models.base import Model, ModelFailure, ModelRequest
 from vaala.models.retry import RetryPolicy
@@ -67,7 +68,7 @@ class Summarizing:
 
     async def _attempt(self, request: ModelRequest, bytes_max: int, attempt: int) -> str:
         model, turn = self._model, self._turn
-        reader = SummaryReader()
+        reader = TextReader("summary")
         work = ModelWork(model.provider, model.name, turn.step_number, attempt)
         with turn.definitions.observer.model_call(work) as seen:
             try:

@@ -65,7 +65,10 @@ class Turns:
         turn = Turn(session, definitions, info, items)
         turn.asked = taken[-1].settings or Settings()
         turn.takes(taken)
+        is_first = session.state.head.turn is None
         await self._start(turn, [*changes, turn_change(session.id, info), *took])
+        if is_first:
+            session.around.first_turn(session, items)
 
     async def compact(self) -> TurnInfo:
         """See `requests.Compact`. Raises `Busy`, `BadRequest` when there is nothing to compact."""

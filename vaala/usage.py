@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
+from vaala.dao.metadata import Metadata
 from vaala.dao.reader import Reader
 from vaala.dao.used import TurnUsed
 from vaala.limits import USAGE_TURNS_MAX
@@ -94,11 +95,14 @@ async def _spent(
     fills: dict[str, ContextFill] = {}
     newest: list[TurnSpent] = []
     turns = 0
+    record = await reader.record(info.id)
+    if record.title_usage != Usage() and record.titled_at >= max(since or 0, record.created_at):
+        _add(total, {record.title_model: _titling(record, knows)})
     async with aclosing(reader.used(info.id, since)) as used:
         async for one in used:
             if one.session_id not in fills and (fill := _fill(one.steps, knows)) is not None:
                 fills[one.session_id] = fill
-            if one.turn.ended_at is not None and one.turn.ended_at < info.created_at:
+            if one.turn.ended_at is not None and one.turn.ended_at < record.created_at:
                 continue
             shares = _shares(one, knows)
             _add(total, shares)
@@ -155,6 +159,13 @@ def _shares(one: TurnUsed, knows: Knows) -> dict[str, _Share]:
             share = _Share(usage, paid(usage, _prices(knows, model), day, one_call=False))
             shares[model] = shares.get(model, _Share()) + share
     return shares
+
+
+def _titling(record: Metadata, knows: Knows) -> _Share:
+    """Return what the title of a conversation used: one call, of no turn."""
+    prices = _prices(knows, record.title_model)
+    used, day = record.title_usage, day_of(record.titled_at)
+    return _Share(used, paid(used, prices, day, one_call=True))
 
 
 def _prices(knows: Knows, model: str) -> ModelPrices | None:

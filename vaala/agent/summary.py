@@ -9,19 +9,11 @@ from msgspec import Struct
 
 from vaala.agent import limits
 from vaala.agent.said import line, said_by
-from vaala.models.base import (
-    Finish,
-    Model,
-    ModelFailure,
-    ModelRequest,
-    TextDelta,
-    UsageReport,
-)
+from vaala.models.base import ModelRequest
 from vaala.text import cut, is_blank, scrub
 from vaala_protocol.base import encode
 from vaala_protocol.content import text_of
 from vaala_protocol.items import AssistantMessage, ContextSummary, Item, ToolCall, UserMessage
-from vaala_protocol.settings import Usage
 
 _INSTRUCTIONS = """\
 You write the memory of an agent that works for a user. It gets your text in the place of the \
@@ -83,41 +75,6 @@ def summary_request(
     return ModelRequest(
         _INSTRUCTIONS, (), b"", (line(text),), output_tokens_max=tokens_max, options=options
     )
-
-
-class SummaryReader:
-    """Makes one call. What it used is told in ``usage``, however it ends."""
-
-    def __init__(self) -> None:
-        self.usage = Usage()
-
-    async def read(self, model: Model, request: ModelRequest, bytes_max: int) -> str:
-        """Return the text. Raises `ModelFailure`, also for none and for one that is too long.
-
-        Cancel: the request is closed at once.
-        """
-        pieces: list[str] = []
-        size, finished = 0, False
-        async with model.stream(request) as events:
-            async for event in events:
-                match event:
-                    case TextDelta(text=text):
-                        pieces.append(scrub(text))
-                        size += len(pieces[-1].encode())
-                    case UsageReport(usage=usage):
-                        self.usage = usage
-                    case Finish():
-                        finished = True
-                    case _:
-                        pass
-                if size > bytes_max:
-                    raise ModelFailure("incomplete", "the summary is too long")
-        text = "".join(pieces).strip()
-        if not finished:
-            raise ModelFailure("incomplete", "the summary broke off", retryable=True)
-        if is_blank(text):
-            raise ModelFailure("incomplete", "the model wrote no summary")
-        return text
 
 
 def _entry(item: Item) -> dict[str, str]:

@@ -70,6 +70,7 @@ def build_config(
         agents={DEFAULT_AGENT: default_agent(), **definitions},
         providers=built,
         default_model=models.values.default,
+        titles=models.values.titles,
         unusable=unusable(providers, environ),
         key_variables=variables,
         server=_server(server.values),

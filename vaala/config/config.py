@@ -24,6 +24,8 @@ class Config(Struct, frozen=True):
     """By name; `DEFAULT_AGENT` is always among them."""
     providers: tuple[Provider, ...] = ()
     default_model: str | None = None
+    titles: str | None = None
+    """The model that makes titles."""
     unusable: Mapping[str, str] = {}
     """Providers that cannot be used now, by name, each with the reason and the way out."""
     key_variables: tuple[str, ...] = ()

@@ -117,7 +117,9 @@ class Keeper:
 
     def definitions(self, before: Definitions) -> Definitions:
         """Return ``before`` with the agents and models that are in force."""
-        return msgspec.structs.replace(before, agents=self.config.agents, models=self.model_set)
+        return msgspec.structs.replace(
+            before, agents=self.config.agents, models=self.model_set, titles=self.config.titles
+        )
 
     @property
     def wanted(self) -> WantedVariables:

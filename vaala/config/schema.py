@@ -152,10 +152,12 @@ class SecretsFile(RootModel[dict[Name, Text]]):
 
 
 class ModelsFile(Section):
-    """models.yaml: which model runs."""
+    """models.yaml: which model runs, and which one makes titles."""
 
     default: Text | None = None
     """The model that runs when neither command line, session nor agent names one."""
+    titles: Text | None = None
+    """The model that makes titles of conversations; left out: their first words are the titles."""
 
 
 class AgentsFile(RootModel[dict[Name, AgentSection]]):

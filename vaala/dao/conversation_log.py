@@ -20,6 +20,7 @@ from vaala.dao.home import Home
 from vaala.dao.metadata import Metadata, read_metadata
 from vaala.dao.session_log import SessionLog
 from vaala_protocol.errors import NotFound
+from vaala_protocol.settings import Usage
 from vaala_protocol.state import ConversationInfo, Location, SessionInfo
 from vaala_storage import errors
 
@@ -82,6 +83,17 @@ class ConversationLog:
         """
         given = {"title": title, "locations": locations, "tags": tags, "archived": archived}
         return await self._write({k: v for k, v in given.items() if v is not None})
+
+    @property
+    def has_given_title(self) -> bool:
+        """A person gave it a title."""
+        return self._metadata.title != ""
+
+    async def titled(self, title: str, model: str, usage: Usage, at: int) -> ConversationInfo:
+        """Note the title that a model made, "" for none, and what it used; raises as `update`."""
+        return await self._write(
+            {"made_title": title, "title_model": model, "title_usage": usage, "titled_at": at}
+        )
 
     async def adopt(self, locations: tuple[Location, ...]) -> ConversationInfo:
         """Make a foreign conversation one of this place, with these work locations."""

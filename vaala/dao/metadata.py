@@ -19,6 +19,7 @@ from typing import Any
 from vaala.dao.entries import FORMAT_MAJOR, FORMAT_MINOR, METADATA_STREAM, Entry
 from vaala.dao.limits import METADATA_TAIL_ENTRIES
 from vaala_protocol.base import Malformed, Value, from_json, to_json
+from vaala_protocol.settings import Usage
 from vaala_protocol.state import ConversationInfo, Location
 from vaala_storage.log import LogStorage
 
@@ -28,7 +29,14 @@ class Metadata(Value, frozen=True, kw_only=True):
 
     created_at: int = 0
     title: str = ""
-    """As given by a person; empty: made from the first message."""
+    """As given by a person; empty: one that was made."""
+    made_title: str = ""
+    """As a model made it; empty: how the first message begins."""
+    title_model: str = ""
+    """The model that was asked for it."""
+    title_usage: Usage = Usage()
+    titled_at: int = 0
+    """When that was done; what came along with a copy is older than the copy."""
     locations: tuple[Location, ...] = ()
     tags: tuple[str, ...] = ()
     archived: bool = False
@@ -50,7 +58,7 @@ class Metadata(Value, frozen=True, kw_only=True):
             id=conversation_id,
             created_at=self.created_at,
             updated_at=max(updated_at, self.created_at),
-            title=self.title or title,
+            title=self.title or self.made_title or title,
             locations=self.locations,
             tags=self.tags,
             archived=self.archived,

@@ -133,6 +133,11 @@ class Reader:
                     found[key] = shown
         return found
 
+    async def record(self, conversation_id: str) -> Metadata:
+        """Return a conversation's own record; raises `NotFound`."""
+        _, metadata, _ = await self._find(conversation_id)
+        return metadata
+
     async def used(
         self, conversation_id: str, since: int | None = None
     ) -> AsyncGenerator[TurnUsed]:
@@ -211,7 +216,7 @@ class Reader:
 
     async def _source(self, conversation_id: str) -> CopySource:
         home, metadata, _ = await self._find(conversation_id)
-        title = metadata.title or await self._first_words(home)
+        title = metadata.title or metadata.made_title or await self._first_words(home)
         return CopySource(home.log, home.blobs, home.path, metadata, title)
 
     async def _is_staged(self, conversation_id: str) -> bool:

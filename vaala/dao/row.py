@@ -85,7 +85,7 @@ class Row(msgspec.Struct, kw_only=True, omit_defaults=True, rename="camel"):
 
     @property
     def title(self) -> str:
-        return self.metadata.title or self.root.first
+        return self.metadata.title or self.metadata.made_title or self.root.first
 
     def info(self, conversation_id: str, *, live: bool) -> ConversationInfo:
         info = self.metadata.info(conversation_id, title=self.root.first, updated_at=self.active_at)

@@ -46,6 +46,11 @@ END_S = 25.0
 (`vaala.limits.SHUTDOWN_S`), the last of the index and of telemetry. Then the process ends."""
 PLACE_PERIOD_S = 2.0
 """How often a server looks whether its data is still where it was."""
+MEMORY_PERIOD_S = 10.0
+"""How often a server looks how large it has become."""
+GROWN_BYTES = 32 * 1024 * 1024
+"""It looks for memory to give back, which holds up all for about 0.1 s, after it has grown by so
+much."""
 CLOSE_S = 1.0
 """How long a client has to hear that the connection ends, before it is cut."""
 PAGE_ITEMS_MAX = 100

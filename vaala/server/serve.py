@@ -31,8 +31,10 @@ from vaala.permissions.policy import ModeGate
 from vaala.runtime import Runtime
 from vaala.server import limits
 from vaala.server.api import Api
+from vaala.server.api.memory import resident_bytes
 from vaala.server.connection import serve_connection
 from vaala.server.errors import CannotPublish, DataUnusable
+from vaala.server.give_back import collect_and_trim, give_back_memory
 from vaala.server.idle import exit_when_idle
 from vaala.server.settings import ServeSettings
 from vaala.server.stopping import Stop, watch_place
@@ -172,6 +174,7 @@ class Server:
         async with self._bounded_end(), trio.open_nursery() as nursery:
             nursery.start_soon(accept, listening, door.serve)
             nursery.start_soon(self._watch_idleness)
+            nursery.start_soon(give_back_memory, self._is_working, resident_bytes, collect_and_trim)
             nursery.start_soon(watch_place, is_in_place, self._settings.data, self._stop)
             try:
                 with _published(path, self._record):
@@ -236,6 +239,9 @@ class Server:
             reason = f"nobody has used it for {minutes:g} minutes"
             end = partial(self._stop.ask, reason)
             await exit_when_idle(self._is_busy, self._used_at, end, minutes * 60)
+
+    def _is_working(self) -> bool:
+        return self._runtime.busy
 
     def _is_busy(self) -> bool:
         return len(self._api.clients) > 0 or self._runtime.busy

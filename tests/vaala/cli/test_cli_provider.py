@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 import trio
 
-from vaala.testing import chat_server
+from vaala.testing import chat_server, provider_anthropic
 from vaala.testing.provider_chat import call, document, error, text, tool_calls
+from vaala.testing.validators import check_anthropic_request
 
 Run = Callable[..., Awaitable[subprocess.CompletedProcess[bytes]]]
 
@@ -83,6 +84,28 @@ async def test_a_configured_provider_is_the_default_and_its_key_is_sent_and_not_
         assert server.requests[0].headers["authorization"] == "Bearer sk-0123456789abcdef"
         assert _holds(b"sk-0123456789abcdef") == []
         assert _holds(b"hello") != []
+
+
+async def test_a_conversation_goes_on_with_a_model_of_another_provider(run: Run) -> None:
+    async with chat_server() as first, chat_server() as second:
+        text_of_both = (
+            f"one: {{base_url: '{first.base_url}'}}\n"
+            f"two: {{base_url: '{second.base_url}', api: anthropic}}\n"
+        )
+        (Path(os.environ["XDG_CONFIG_HOME"]) / "vaala" / "providers.yaml").write_text(text_of_both)
+        first.reply(tool_calls(call("read_file", path="notes.txt")), text("Milk."))
+        second.reply(provider_anthropic.text("As I said: milk.", thinking=("Hm.",)))
+        first.reply(text("Milk."))
+        assert (await run("--model", "one/m", "read")).stdout == b"Milk.\n"
+        done = await run("--continue", "--model", "two/claude-opus-4-7", "--effort", "low", "again")
+        assert (done.returncode, done.stdout) == (0, b"As I said: milk.\n")
+        assert done.stderr == b"model two/claude-opus-4-7: --model\n"
+        (request,) = second.requests
+        assert check_anthropic_request(request.body) == []
+        assert b"buy milk" in request.body
+        assert request.json["output_config"] == {"effort": "low"}
+        assert (await run("--continue", "and now?")).returncode == 0
+        assert b"As I said" in first.requests[-1].body, "the flag held for its run alone"
 
 
 async def test_a_refused_key_is_exit_code_1_and_asked_for_once(run: Run) -> None:

@@ -118,6 +118,7 @@ class CallRunner:
             mode=self._turn.mode,
             session_id=self._session.id,
             grants=state.head.grants,
+            can_keep=self._turn.definitions.keep_rule is not None,
         )
         try:
             # A gate is the embedder's code, and that need not be typed.

@@ -15,7 +15,7 @@ from vaala.checks import storable
 from vaala.requests import AnswerApproval, AnswerQuestion
 from vaala.text import scrub
 from vaala_protocol.errors import NotPending
-from vaala_protocol.items import Question
+from vaala_protocol.items import Approval, Question
 
 if TYPE_CHECKING:
     from vaala.session import Session
@@ -34,6 +34,20 @@ async def answer_approval(session: Session, answer: AnswerApproval) -> None:
         turn.decided(approval_id, call)
     if answer.interrupt:
         session.interrupt()
+
+
+async def keep_rule(session: Session, approval_id: str, option_id: str) -> None:
+    """Write the rule of an answer that holds for good into the configuration; nothing for others.
+
+    Durable on return. Raises what `Definitions.keep_rule` raises.
+    """
+    approval = session.state.open.get(approval_id)
+    keep = session.around.definitions.keep_rule
+    if not isinstance(approval, Approval) or approval.state != "pending" or keep is None:
+        return
+    for option in approval.options:
+        if option.id == option_id and option.scope == "config" and option.rule is not None:
+            await keep(option.rule)
 
 
 async def answer_question(session: Session, answer: AnswerQuestion) -> None:

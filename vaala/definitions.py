@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from random import Random
 from typing import TYPE_CHECKING, Protocol
 
@@ -42,6 +42,9 @@ class Definitions(Struct, frozen=True):
     """Is told what turns, model calls, tool calls and appends there are."""
     titles: str | None = None
     """The model that makes titles, by its name; None: titles are first words."""
+    keep_rule: Callable[[str], Awaitable[None]] | None = None
+    """Writes a rule that a person allows for good into the configuration; raises `Refused`. None:
+    there is none, and no such answer is offered."""
     rng: Callable[[], Random] = Random
     """Makes what the jitter of a turn's retries is drawn from; a simulation gives its seed."""
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from vaala import commanding
 from vaala.activity import activity_of
 from vaala.conversation import Update
+from vaala.decisions import keep_rule
 from vaala.requests import (
     AnswerApproval,
     AnswerQuestion,
@@ -170,8 +171,13 @@ class ConversationHandle:
         reason: str = "",
         interrupt: bool = False,
     ) -> None:
-        """Decide a pending approval of any session; raises `NotPending` for a late answer."""
+        """Decide a pending approval of any session; raises `NotPending` for a late answer.
+
+        A rule that is allowed for good is written into the configuration first, and when that
+        fails (`BadRequest`), nothing is decided.
+        """
         session = await self._asking(approval_id, "approval")
+        await keep_rule(session, approval_id, option)
         await session.ask(AnswerApproval(approval_id, option, by, reason, interrupt))
 
     async def answer_question(

@@ -7,19 +7,28 @@ the answer's reason names the rule. Nothing of it is remembered.
 
 from __future__ import annotations
 
-import posixpath
 from collections.abc import Collection, Sequence
 
 from msgspec import Struct
 
 from vaala.cli.exits import USAGE, CommandFailed
 from vaala.cli.guess import did_you_mean
-from vaala.permissions.rules import Rule, Rules, parse_rule, parse_rules
+from vaala.permissions.base import Access, AccessKind
+from vaala.permissions.rules import (
+    Command,
+    Rule,
+    Rules,
+    RuleWords,
+    allowing,
+    parse_rule,
+    parse_rules,
+)
+from vaala.permissions.shell import read_script
+from vaala_protocol.calls import FileChangeDetails, ReadDetails, SearchDetails
 from vaala_protocol.errors import BadRequest
 from vaala_protocol.items import Approval, ToolCall
 
 _COMMAND_TOOLS = frozenset({"exec_command", "write_stdin"})
-"""A rule for one of these covers every call of it, although no person is offered such a rule."""
 
 
 class RunRules(Struct, frozen=True):
@@ -34,20 +43,23 @@ class RunRules(Struct, frozen=True):
 
     def covering(self, approval: Approval, call: ToolCall | None) -> Rule | None:
         """Return the rule that covers the call an approval is for."""
-        offered = _offered(approval)
-        for rule in self.rules.allow:
-            if any(_same(rule, other) for other in offered):
-                return rule
-            whole = call is not None and rule == Rule(call.name)
-            if whole and rule.tool in _COMMAND_TOOLS:
-                return rule
-        return None
+        if call is None:
+            return None
+        executor = getattr(call.details, "executor", "local")
+        mine = [rule for rule in self.rules.allow if rule.is_for(call.name, executor)]
+        if not mine:
+            return None
+        access = _access(call, _offered(approval))
+        command = None
+        if access.kind == "execute":
+            command = Command(read_script(access.subject), RuleWords())
+        return allowing(mine, access, command)
 
 
 def check_tools(rules: RunRules, tools: Collection[str]) -> None:
     """Raise `CommandFailed` for a rule whose tool is none of ``tools``."""
     for rule in rules.rules.allow:
-        if rule.tool not in tools:
+        if not rule.tool.endswith("*") and rule.tool not in tools:
             guess = did_you_mean(rule.tool, list(tools)) or f"; there are {', '.join(tools)}"
             raise CommandFailed(f"--allow {rule}: no tool is called {rule.tool!r}{guess}", USAGE)
 
@@ -63,9 +75,12 @@ def _offered(approval: Approval) -> list[Rule]:
     return rules
 
 
-def _same(rule: Rule, offered: Rule) -> bool:
-    if rule == offered or rule.subject is None or offered.subject is None:
-        return rule == offered
-    if rule.tool in _COMMAND_TOOLS or "://" in rule.subject:
-        return False
-    return Rule(rule.tool, posixpath.normpath(rule.subject)) == offered
+def _access(call: ToolCall, offered: Sequence[Rule]) -> Access:
+    """Return what the call touches, as far as the rules say that a person could grant for it."""
+    kind: AccessKind = "other"
+    if call.name in _COMMAND_TOOLS:
+        kind = "execute"
+    elif isinstance(call.details, FileChangeDetails | ReadDetails | SearchDetails):
+        kind = "edit"
+    subject = next((rule.subject for rule in offered if rule.subject), "")
+    return Access(kind, subject, outside=Rule(call.name) not in offered)

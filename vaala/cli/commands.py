@@ -89,8 +89,8 @@ RUN = Command(
         Option("--option", "an option of the model, as in temperature=0.2 or "
                "max_output_tokens=2000; the value is JSON, null takes one away; may be given again",
                "NAME=VALUE", repeat=True),
-        Option("--allow", "allow a tool, or one exact call of it, as in "
-               "'exec_command(make test)'; may be given again", "RULE", repeat=True),
+        Option("--allow", "allow a tool, or some calls of it, as in 'exec_command(make test)' or "
+               "'exec_command(git log:*)'; may be given again", "RULE", repeat=True),
         Option("--continue", "go on with the newest conversation of the directory", short="-c"),
         Option("--conversation", "go on with this conversation", "ID", complete="conversation"),
         Option("--prompts", "run the prompts of a file one after the other; lines of --- stand "
@@ -263,6 +263,26 @@ COMMANDS: tuple[Command, ...] = (
             Option("--since", "only turns since this day, as in 2026-11-30, or since so long ago, "
                    "as in 12h, 7d or 4w", "WHEN"),
             JSON, DATA_DIR,
+        ),
+    ),
+    Command(
+        "permissions", "list the rules, and explain how a call would be decided",
+        "vaala.cli.permissions:main",
+        (Argument("ACTION", "what to do, see below", choices=("list", "explain")),
+         Argument("CALL", "with explain: a command, or with --tool a path", many="any")),
+        (Option("--tool", "the tool that would be called (exec_command)", metavar="TOOL",
+                choices=(
+                    "exec_command", "read_file", "list_dir", "search", "write_file", "edit_file",
+                )),
+         Option("--mode", "the mode to assume (ask)", "MODE",
+                choices=("read-only", "ask", "auto-edit", "full")),
+         Option("--allow", "a rule to assume as well; may be given again", "RULE", repeat=True),
+         JSON),
+        more=(
+            "list              the rules of permissions.yaml\n"
+            "explain COMMAND   whether it would run, be asked about or be denied, and why\n"
+            "\n"
+            "Quote the command: vaala permissions explain 'git log | head'"
         ),
     ),
     Command(

@@ -16,7 +16,6 @@ from vaala.cli.data import open_writer
 from vaala.config.keeper import Keeper, open_keeper
 from vaala.interface import Catalog, Conversation, Conversations
 from vaala.paths import config_directory
-from vaala.permissions.policy import ModeGate
 from vaala.runtime import Runtime
 from vaala.server.wiring import open_user_runtime
 from vaala.tools.builtin import builtin_tools
@@ -73,8 +72,8 @@ async def open_user(
     rules, tools = RunRules.parse(allow), builtin_tools().names
     check_tools(rules, tools)
     async with (
-        open_keeper(config_directory(environ), environ, tools=tools) as keeper,
+        open_keeper(config_directory(environ), environ, tools=tools, rules=rules.rules) as keeper,
         open_writer(data) as store,
-        open_user_runtime(store, keeper, ModeGate(rules.rules), environ) as runtime,
+        open_user_runtime(store, keeper, environ) as runtime,
     ):
         yield User(runtime, keeper)

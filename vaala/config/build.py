@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from vaala.config.build_agents import build_agents
+from vaala.config.build_permissions import build_rules
 from vaala.config.build_providers import (
     build_providers,
     key_problems,
@@ -22,6 +23,7 @@ from vaala.config.schema import (
     AgentsFile,
     EnvironmentFile,
     ModelsFile,
+    PermissionsFile,
     ProvidersFile,
     SecretsFile,
     ServerFile,
@@ -29,6 +31,7 @@ from vaala.config.schema import (
 )
 from vaala.config.settings import ServerSettings
 from vaala.models.secret import Secret
+from vaala.permissions.rules import Rules
 from vaala.telemetry.installed import installed
 from vaala.telemetry.settings import LogSettings, TelemetrySettings
 
@@ -45,10 +48,12 @@ def build_config(
     secrets = reader.read("secrets.yaml", SecretsFile)
     models = reader.read("models.yaml", ModelsFile)
     agents = reader.read("agents.yaml", AgentsFile)
+    permissions = reader.read("permissions.yaml", PermissionsFile)
     server = reader.read("server.yaml", ServerFile)
     environment = reader.read("environment.yaml", EnvironmentFile)
     telemetry = reader.read("telemetry.yaml", TelemetryFile)
     problems = reader.problems
+    rules = build_rules(permissions, problems) if permissions else Rules()
     definitions = build_agents(agents, tools, problems) if agents else {}
     if "secrets.yaml" not in instead:  # what is about to be written gets the right mode
         problems.extend(openness(directory / "secrets.yaml"))
@@ -73,6 +78,7 @@ def build_config(
         titles=models.values.titles,
         unusable=unusable(providers, environ),
         key_variables=variables,
+        rules=rules,
         server=_server(server.values),
         forward=tuple(environment.values.forward),
         telemetry=sent,

@@ -12,6 +12,7 @@ from vaala.config.errors import Problem
 from vaala.config.settings import ServerSettings
 from vaala.models.provider import Provider
 from vaala.models.secret import Secret
+from vaala.permissions.rules import Rules
 from vaala.telemetry.settings import TelemetrySettings
 
 DEFAULT_AGENT = "default"
@@ -30,6 +31,8 @@ class Config(Struct, frozen=True):
     """Providers that cannot be used now, by name, each with the reason and the way out."""
     key_variables: tuple[str, ...] = ()
     """Environment variables that hold keys: no command that an agent runs may see them."""
+    rules: Rules = Rules()
+    """What agents may do without a question, and what they may not."""
     server: ServerSettings = ServerSettings()
     forward: tuple[str, ...] = ()
     """Variables of a client that its conversations' local commands get as well."""

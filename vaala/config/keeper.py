@@ -29,6 +29,8 @@ from vaala.models.http import Http, open_http
 from vaala.models.set import ModelSet, models_over
 from vaala.package import Package, Upgraded
 from vaala.paths import NoHome, state_directory
+from vaala.permissions.policy import ModeGate
+from vaala.permissions.rules import Rules
 from vaala_protocol.errors import BadRequest, ModelUnreachable
 from vaala_protocol.methods.catalog import (
     ConfigFileInfo,
@@ -50,18 +52,19 @@ async def open_keeper(
     environ: Mapping[str, str],
     *,
     tools: Sequence[str] | None = None,
+    rules: Rules | None = None,
     package: Package | None = None,
 ) -> AsyncGenerator[Keeper]:
     """Load the configuration and hold its models and their connections; leaving closes them.
 
-    ``tools`` are the names of all tools. ``package`` notices an upgrade under this process. Raises
-    `ConfigError`.
+    ``tools`` are the names of all tools, ``rules`` hold beside those of the configuration.
+    ``package`` notices an upgrade under this process. Raises `ConfigError`.
     """
     load = partial(load_config, directory, environ, tools=tools)
     stamp = await trio.to_thread.run_sync(_stamp, directory, abandon_on_cancel=True)
     config = await trio.to_thread.run_sync(load, abandon_on_cancel=True)
     async with open_http(environ, package) as http:
-        yield Keeper(config, stamp, environ, tools, http)
+        yield Keeper(config, stamp, environ, tools, rules or Rules(), http)
 
 
 def catalogue_file(environ: Mapping[str, str]) -> Path | None:
@@ -81,6 +84,7 @@ class Keeper:
         stamp: _Stamp,
         environ: Mapping[str, str],
         tools: Sequence[str] | None,
+        rules: Rules,
         http: Http,
     ) -> None:
         self.generation = 0
@@ -89,6 +93,7 @@ class Keeper:
         """Why the newest files are not in force; empty when they are."""
         self._environ = environ
         self._tools = tools
+        self._rules = rules
         self._http = http
         self._stamp = stamp
         """Of the files when they were last read, whatever came of that."""
@@ -116,10 +121,31 @@ class Keeper:
         return self._http.package
 
     def definitions(self, before: Definitions) -> Definitions:
-        """Return ``before`` with the agents and models that are in force."""
+        """Return ``before`` with the agents, models and rules that are in force."""
         return msgspec.structs.replace(
-            before, agents=self.config.agents, models=self.model_set, titles=self.config.titles
+            before,
+            agents=self.config.agents,
+            models=self.model_set,
+            titles=self.config.titles,
+            gate=ModeGate(self.config.rules.plus(self._rules)),
+            keep_rule=self.allow,
         )
+
+    async def allow(self, rule: str) -> None:
+        """Add a rule to those of permissions.yaml that allow; one that is there stays as it is.
+
+        Durable, and in force, on return. Raises `BadRequest` where the file cannot be changed.
+        Cancel: see `set`.
+        """
+        known = (await self.get("permissions.yaml")) or {}
+        rules: list[str] = known.get("allow") or []
+        if rule in rules:
+            return
+        way: tuple[str | int, ...] = ("allow", len(rules)) if rules else ("allow",)
+        result = await self.set("permissions.yaml", way, rule if rules else [rule])
+        if result.problems:
+            said = result.problems[0]
+            raise BadRequest(f"{said.file}: {said.text}; nothing was changed")
 
     @property
     def wanted(self) -> WantedVariables:

@@ -12,6 +12,7 @@ FILES = (
     "secrets.yaml",
     "models.yaml",
     "agents.yaml",
+    "permissions.yaml",
     "server.yaml",
     "environment.yaml",
     "telemetry.yaml",

@@ -164,6 +164,17 @@ class AgentsFile(RootModel[dict[Name, AgentSection]]):
     """agents.yaml: agents by name; one called "default" replaces the shipped one."""
 
 
+class PermissionsFile(Section):
+    """permissions.yaml: what agents may do without a question, and what they may not."""
+
+    allow: list[Text] = []
+    """Rules for calls that run without a question, whatever the mode."""
+    ask: list[Text] = []
+    """Rules for calls that a person is asked about, whatever the mode."""
+    deny: list[Text] = []
+    """Rules for calls that never run."""
+
+
 class ServerFile(Section):
     """server.yaml: where the server listens, and whom it lets in."""
 
@@ -219,6 +230,7 @@ SCHEMAS: dict[str, type[BaseModel]] = {
     "secrets.yaml": SecretsFile,
     "models.yaml": ModelsFile,
     "agents.yaml": AgentsFile,
+    "permissions.yaml": PermissionsFile,
     "server.yaml": ServerFile,
     "environment.yaml": EnvironmentFile,
     "telemetry.yaml": TelemetryFile,

@@ -259,7 +259,7 @@ def _granted(head: Head, item: Approval) -> dict[str, Any]:
     if item.answer is None:
         return {}
     for option in item.options:
-        if option.id == item.answer.option and option.scope == "session" and option.rule:
+        if option.id == item.answer.option and option.scope != "call" and option.rule:
             rule = option.rule
             return {"grants": head.grants if rule in head.grants else (*head.grants, rule)}
     return {}

@@ -37,7 +37,10 @@ class PermissionRequest(Struct, frozen=True):
     mode: Mode
     session_id: str
     grants: Sequence[str] = ()
-    """Rules that a person granted to this session: ``tool`` or ``tool(subject)``."""
+    """Rules that a person granted to this session: ``tool`` or ``tool(subject)``; one with ``!``
+    before it denies."""
+    can_keep: bool = False
+    """A rule can be written into the configuration, for good."""
 
 
 class Allow(Struct, frozen=True):

@@ -27,7 +27,6 @@ from vaala.models.secret import Secret
 from vaala.observer import Gauge
 from vaala.package import UPGRADED, Upgraded
 from vaala.paths import config_directory, state_directory
-from vaala.permissions.policy import ModeGate
 from vaala.runtime import Runtime
 from vaala.server import limits
 from vaala.server.api import Api
@@ -85,7 +84,7 @@ async def serve(
         async with (
             _open_data(settings.data) as store,
             open_keeper(config_directory(environ), environ, tools=builtin_tools().names) as keeper,
-            open_user_runtime(store, keeper, ModeGate(), environ, strip=foreign) as runtime,
+            open_user_runtime(store, keeper, environ, strip=foreign) as runtime,
         ):
             _heed_configuration(logs, keeper)
             logs.trace_id = runtime.definitions.observer.trace_id

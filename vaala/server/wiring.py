@@ -12,7 +12,6 @@ from vaala.config.keeper import Keeper
 from vaala.dao.store import Store
 from vaala.embed import open_runtime
 from vaala.models.choose import KEY_VARIABLES
-from vaala.permissions.base import PermissionGate
 from vaala.runtime import Runtime
 from vaala.telemetry.traces import open_observer
 from vaala_executors.local import LocalExecutor
@@ -22,7 +21,6 @@ from vaala_executors.local import LocalExecutor
 async def open_user_runtime(
     store: Store,
     keeper: Keeper,
-    gate: PermissionGate,
     environ: Mapping[str, str],
     *,
     strip: tuple[str, ...] = (),
@@ -38,7 +36,6 @@ async def open_user_runtime(
         open_runtime(
             storage=store,
             models=keeper.model_set,
-            gate=gate,
             executors={executor.name: executor},
             agents=keeper.config.agents,
             observer=observer,

@@ -82,7 +82,7 @@ def test_what_waits_for_a_person_is_asked(
     vaala: Vaala, script: Script, typed: bytes, made: bool
 ) -> None:
     with _attached(vaala, script(EDIT)) as (process, master, _):
-        assert b"? Create new.txt" in read_until(master, b"/n] ")
+        assert b"? Create new.txt" in read_until(master, b"/n/d] ")
         os.write(master, typed)
         read_until(master, b"> ")
         os.write(master, END)

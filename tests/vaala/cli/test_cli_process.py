@@ -223,13 +223,13 @@ def test_a_person_is_asked_on_the_terminal(
     script: Script, typed: bytes, answer: bytes, made: bool
 ) -> None:
     with on_terminal("run", "--model", script(EDIT), "write it") as (process, master):
-        asked = read_until(master, b"/n] ")
+        asked = read_until(master, b"/n/d] ")
         assert b"? Create new.txt\r\n    @@ -0,0 +1,1 @@\r\n    +made\r\n" in asked
         assert b"Allow every write_file of new.txt, in this conversation" in asked
         for line in typed.splitlines(keepends=True):
             os.write(master, line)
             if line == b"what\n":
-                helped = read_until(master, b"/n] ")
+                helped = read_until(master, b"/n/d] ")
                 assert b"Type one of y (Allow once), a (Allow every" in helped
         shown = read_rest(master)
         process.wait(PATIENCE_S)
@@ -267,15 +267,15 @@ def test_nothing_is_shown_while_a_question_waits_and_questions_come_in_turn(
   - say: "done"
 """)
     with on_terminal("run", "--model", model, "write it") as (process, master):
-        first = read_until(master, b"/n] ")
+        first = read_until(master, b"/n/d] ")
         assert b"Two files.\r\n" in first
         assert first.count(b"? Create") == 1
         assert b"\n? Create one.txt" in first
-        assert first.endswith(b"/n] ")
+        assert first.endswith(b"/n/d] ")
         ready, _, _ = select.select([master], [], [], 0.3)
         assert not ready, os.read(master, 4096)
         os.write(master, b"y\n")
-        second = read_until(master, b"/n] ")
+        second = read_until(master, b"/n/d] ")
         assert b"\n? Create two.txt" in second
         os.write(master, b"y\n")
         shown = read_rest(master)
@@ -286,7 +286,7 @@ def test_nothing_is_shown_while_a_question_waits_and_questions_come_in_turn(
 
 def test_ctrl_c_on_the_terminal_while_a_question_waits(script: Script) -> None:
     with on_terminal("run", "--model", script(EDIT), "write it") as (process, master):
-        read_until(master, b"/n] ")
+        read_until(master, b"/n/d] ")
         os.write(master, b"\x03")
         read_rest(master)
         process.wait(PATIENCE_S)

@@ -28,11 +28,12 @@ def test_version(vaala: Vaala) -> None:
 
 
 def test_help_names_every_command(vaala: Vaala) -> None:
+    width = max(len(command.name) for command in COMMANDS)
     for words in (["--help"], ["-h"], ["help"]):
         done = vaala(*words)
         assert done.code == 0
         for command in COMMANDS:
-            assert f"  {command.name:10}  {command.summary}\n" in done.out
+            assert f"  {command.name:{width}}  {command.summary}\n" in done.out
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)

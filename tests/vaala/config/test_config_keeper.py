@@ -12,9 +12,11 @@ import vaala
 from tests.vaala.runtime.fake_executor import FakeExecutor
 from vaala.config import ConfigError
 from vaala.config.keeper import Keeper, open_keeper
+from vaala.permissions.base import Access, Allow, PermissionRequest
 from vaala.runtime import Runtime
 from vaala.testing import Reply, chat_server
 from vaala.testing.provider_chat import text
+from vaala_protocol.calls import CommandDetails
 from vaala_protocol.errors import BadRequest, NotFound
 from vaala_protocol.settings import Settings
 from vaala_protocol.state import TurnResult
@@ -223,7 +225,7 @@ async def test_the_files_are_listed(tmp_path: Path) -> None:
         listed = await keeper.list()
     assert (listed.directory, listed.generation) == (str(tmp_path), 1)
     assert [file.name for file in listed.files if file.exists] == ["models.yaml"]
-    assert len(listed.files) == 7
+    assert len(listed.files) == 8
 
 
 async def test_models_are_listed_with_where_they_come_from(tmp_path: Path) -> None:
@@ -253,3 +255,24 @@ async def test_no_model_is_told_with_the_ways_out(tmp_path: Path) -> None:
         listed = await keeper.models({})
     assert listed.default is None
     assert "no model is called 'gone/m'" in listed.reason
+
+
+async def test_a_rule_that_is_allowed_for_good_is_in_the_file_and_in_force(tmp_path: Path) -> None:
+    log, push = "exec_command(git log:*)", "exec_command(git push:*)"
+    async with open_keeper(tmp_path, {}) as keeper, _runtime(keeper) as runtime:
+        await keeper.allow(log)
+        assert (tmp_path / "permissions.yaml").read_text() == f'allow: ["{log}"]\n'
+        _write(tmp_path, permissions="# mine\nallow:\n  - edit_file  # all\ndeny: [write_file]\n")
+        await keeper.allow(push)
+        await keeper.allow(push)
+        assert (tmp_path / "permissions.yaml").read_text() == (
+            f'# mine\nallow:\n  - edit_file  # all\n  - "{push}"\ndeny: [write_file]\n'
+        )
+        gate = keeper.definitions(runtime.definitions).gate
+        access = Access("execute", "git push origin main")
+        details = CommandDetails(command=access.subject, cwd=".")
+        request = PermissionRequest("exec_command", access, details, "ask", "s")
+        assert await gate.decide(request) == Allow(f"rule {push}")
+        _write(tmp_path, permissions="allow: [\n")
+        with pytest.raises(BadRequest, match="permissions"):
+            await keeper.allow("exec_command(ls:*)")

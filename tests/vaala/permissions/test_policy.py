@@ -70,8 +70,6 @@ async def test_a_denial_names_the_mode_and_the_way_out() -> None:
         "git status; rm x",
         "git status\nrm x",
         "git status $(touch /tmp/p)",
-        "git status ",
-        " git status",
         "git statu",
         "GIT status",
         "X=1 git status",
@@ -123,9 +121,11 @@ async def test_the_options_say_what_they_would_remember() -> None:
     assert [(option.kind, option.scope, option.rule) for option in decision.options] == [
         ("allow_once", "call", None),
         ("allow_always", "session", "exec_command(git status)"),
+        ("allow_always", "session", "exec_command(git status:*)"),
         ("reject_once", "call", None),
+        ("reject_always", "session", "!exec_command(git status)"),
     ]
-    assert len({option.id for option in decision.options}) == 3
+    assert len({option.id for option in decision.options}) == 5
     # What is remembered covers the same call, and only that.
     grants = (decision.options[1].rule or "",)
     assert isinstance(await decide(RUN, grants=grants, tool="exec_command"), Allow)
@@ -135,11 +135,13 @@ async def test_an_edit_can_be_granted_for_the_file_or_for_the_tool() -> None:
     decision = await decide(EDIT, tool="edit_file")
     assert isinstance(decision, Ask)
     assert [option.rule for option in decision.options] == [
-        None, "edit_file(a.py)", "edit_file", None,
+        None, "edit_file(a.py)", "edit_file", None, "!edit_file(a.py)",
     ]  # fmt: skip
     outside = await decide(EDIT_OUTSIDE, tool="edit_file")
     assert isinstance(outside, Ask)
-    assert [option.rule for option in outside.options] == [None, "edit_file(/etc/hosts)", None]
+    assert [option.rule for option in outside.options] == [
+        None, "edit_file(/etc/hosts)", None, "!edit_file(/etc/hosts)",
+    ]  # fmt: skip
 
 
 async def test_labels_are_one_bounded_clean_line() -> None:

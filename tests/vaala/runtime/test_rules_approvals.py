@@ -11,11 +11,12 @@ import trio.testing
 
 from tests.vaala.runtime.driving import idle, pending_approval, snapshot
 from tests.vaala.runtime.worlds import World, crashing, kinds, run_seeds, settle
+from vaala.changes import replace
 from vaala.handle import ConversationHandle
 from vaala.models.base import ModelEvent, ModelRequest
 from vaala.testing.function_model import FunctionModel, answer, newest
 from vaala.tools.function import tool
-from vaala_protocol.errors import NotPending
+from vaala_protocol.errors import BadRequest, NotPending
 from vaala_protocol.items import Approval, ToolCall
 from vaala_protocol.settings import Settings
 
@@ -109,6 +110,40 @@ async def test_a_rule_for_the_session_answers_identical_requests_alone(
         await idle(talk)
         calls = await kinds(talk, ToolCall)
         assert [one.state for one in calls] == ["done", "denied", "done", "denied"]
+
+
+async def test_what_is_allowed_for_good_is_written_down_before_it_runs(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    desk, kept = Desk("git log -1", "git log -2", "ls"), list[str]()
+
+    async def keep(rule: str) -> None:
+        if kept:
+            raise BadRequest("the file is broken")
+        kept.append(rule)
+
+    async with desk.world.talk("ask") as (runtime, talk):
+        runtime.redefine(replace(runtime.definitions, keep_rule=keep))
+        await talk.send("commands")
+        await settle()
+        first, _, third = await kinds(talk, Approval)
+        always = "allow-beginning-config"
+        await talk.answer_approval(first.id, always)
+        assert kept == ["exec_command(git log:*)"]
+        with pytest.raises(BadRequest, match="the file is broken"):
+            await talk.answer_approval(third.id, always)
+        states = [one.state for one in await kinds(talk, Approval)]
+        assert states == ["answered", "answered", "pending"]
+        await talk.answer_approval(third.id, "reject-session")
+        for process in desk.world.executor.workspace.processes:
+            process.exits()
+        await idle(talk)
+        await talk.send("commands")
+        for process in desk.world.executor.workspace.processes:
+            process.exits()
+        await idle(talk)
+        calls = await kinds(talk, ToolCall)
+        assert [one.state for one in calls[3:]] == ["done", "done", "denied"]
 
 
 async def test_two_agents_ask_at_once_and_each_gets_its_own_answer(

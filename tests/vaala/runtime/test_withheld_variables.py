@@ -10,7 +10,6 @@ import pytest
 from tests.executors.running import run
 from vaala.config.keeper import open_keeper
 from vaala.dao.opening import open_memory_store
-from vaala.permissions.policy import ModeGate
 from vaala.runtime import Runtime
 from vaala.server.wiring import open_user_runtime
 from vaala_protocol.methods.runtime import ClientEnvironment
@@ -32,7 +31,7 @@ async def test_a_key_that_a_reload_names_is_withheld_from_then_on(
     async with (
         open_keeper(config, os.environ) as keeper,
         open_memory_store() as store,
-        open_user_runtime(store, keeper, ModeGate(), os.environ) as runtime,
+        open_user_runtime(store, keeper, os.environ) as runtime,
     ):
         talk = await runtime.create_conversation(directory=str(tmp_path))
         environment = (await runtime.conversation(talk.id)).environment
@@ -55,7 +54,7 @@ async def test_a_key_that_is_named_from_the_start_is_withheld(
     async with (
         open_keeper(tmp_path, os.environ) as keeper,
         open_memory_store() as store,
-        open_user_runtime(store, keeper, ModeGate(), os.environ) as runtime,
+        open_user_runtime(store, keeper, os.environ) as runtime,
     ):
         talk = await runtime.create_conversation(directory=str(tmp_path))
         environment = (await runtime.conversation(talk.id)).environment

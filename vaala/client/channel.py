@@ -2,7 +2,8 @@
 
 The WebSocket is our own and short: frames are read where they arrive (`vaala.client.frames`), so
 that many in one piece of bytes cost one wake-up, and no task stands between the socket and `Link`.
-With trio-websocket a client took half as much CPU again for a turn, and a third longer to import.
+With trio-websocket there is one task more, each message is passed on by it, and a client
+takes a third longer to import (measured: 120 and 85 ms).
 """
 
 from __future__ import annotations

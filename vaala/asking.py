@@ -17,6 +17,7 @@ from vaala.compacting import Compacting, Room
 from vaala.endings import Ending
 from vaala.model_options import asked_of, explained
 from vaala.models.base import Model, ModelFailure, ModelRequest
+from vaala.models.limiter import LIMITING
 from vaala.models.retry import RetryPolicy, last_words
 from vaala.observer import ModelWork
 from vaala_protocol.base import encode
@@ -50,6 +51,7 @@ class Asking:
         self._model = model
         self._estimates = turn.session.estimates
         self._compacting = Compacting(turn, model)
+        self._ticket = 0
         self.builder: AnswerBuilder | None = None
         """Of the answer that comes now, until the turn has taken it."""
 
@@ -59,18 +61,22 @@ class Asking:
         Cancel: the request is closed at once; ``builder`` holds what came.
         """
         policy, began = RetryPolicy(), trio.current_time()
+        limiter = self._model.limiter
+        self._ticket = 0 if limiter is None else limiter.ticket()
         rng = self._turn.definitions.rng()
         if (ending := await self._fit()) is not None:
             return ending
-        attempt, overflows = 1, 0
+        attempt, overflows, own_s, why = 1, 0, 0.0, ""
         while True:
             place = Place(
                 self._session.id, self._turn.id, self._turn.step_number, self._session.next_at
             )
             self.builder = builder = AnswerBuilder(self._model, place, self._session.live)
             try:
-                await self._attempt(builder, attempt)
+                await self._attempt(builder, attempt, why)
             except ModelFailure as failure:
+                # What it waited for others is no time of its own.
+                began += max(0.0, builder.queued_s - own_s)
                 if failure.kind == "context_overflow":
                     overflows += 1
                     if (ending := await self._overflowed(builder, failure, overflows)) is not None:
@@ -82,9 +88,16 @@ class Asking:
                     return await self._failed(failure, attempt)
                 builder.drop()
                 await self._record_failure(failure, attempt, delay)
-                reason = f"{failure.message}; trying again"
-                with self._session.waits.on(self._model.name, reason, timeout_s=delay):
-                    await trio.sleep(delay)
+                why, own_s = f"{failure.message}; trying again", delay
+                if limiter is not None and failure.kind in LIMITING:
+                    # The next attempt waits there, in its place before those who came later. They
+                    # go one by one, so that a time that was named needs nothing added to it.
+                    own_s = failure.retry_after_s or delay
+                    limiter.close(own_s)
+                else:
+                    with self._session.waits.on(self._model.name, why, timeout_s=delay):
+                        await trio.sleep(delay)
+                    own_s = 0.0
                 attempt += 1
             else:
                 return builder.answer(partial=False)
@@ -106,12 +119,14 @@ class Asking:
         text = f"Compacted from about {before:,} to {after:,} tokens."
         return Ending("completed", "end_turn", text)
 
-    async def _attempt(self, builder: AnswerBuilder, attempt: int) -> None:
+    async def _attempt(self, builder: AnswerBuilder, attempt: int, why: str) -> None:
         model, size = self._model, self._sizes().total
         work = ModelWork(model.provider, model.name, self._turn.step_number, attempt)
         with self._turn.definitions.observer.model_call(work) as seen:
             try:
-                await stream_answer(model, self._request(size), builder, self._session.waits)
+                await stream_answer(
+                    model, self._request(size), builder, self._session.waits, self._ticket, why
+                )
                 self._estimates.reported(model, size, builder.usage)
                 await self._session.cuts.look(self._turn, model, size, builder.usage)
                 seen.ended("completed")

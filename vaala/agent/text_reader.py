@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from vaala.models.base import Finish, Model, ModelFailure, ModelRequest, TextDelta, UsageReport
+from vaala.models.limiter import Limiter
 from vaala.text import is_blank, scrub
 from vaala_protocol.settings import Usage
 
@@ -18,11 +19,14 @@ class TextReader:
     async def read(self, model: Model, request: ModelRequest, bytes_max: int) -> str:
         """Return the text. Raises `ModelFailure`, also for none and for one that is too long.
 
-        Cancel: the request is closed at once.
+        Where the provider limits requests it waits for its turn. Cancel: the request is closed at
+        once.
         """
         pieces: list[str] = []
         size, finished = 0, False
-        async with model.stream(request) as events:
+        limiter = model.limiter or Limiter()
+        async with limiter.turn(limiter.ticket()) as turn, model.stream(request) as events:
+            turn.answered()
             async for event in events:
                 match event:
                     case TextDelta(text=text):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from msgspec import Struct, field
 
@@ -17,6 +17,9 @@ from vaala.models.options import Defaults
 from vaala_protocol.content import Content
 from vaala_protocol.items import Private
 from vaala_protocol.settings import ErrorKind, Usage
+
+if TYPE_CHECKING:
+    from vaala.models.limiter import Limiter
 
 FinishReason: TypeAlias = Literal[
     "stop",
@@ -243,6 +246,12 @@ class Model(ABC):
     def deadlines(self) -> Deadlines:
         """The deadlines of a request that names none."""
         return Deadlines()
+
+    @property
+    def limiter(self) -> Limiter | None:
+        """Who may call when the provider limits requests: shared by all models of one key. None:
+        whoever wants to."""
+        return None
 
     @property
     def defaults(self) -> Defaults:

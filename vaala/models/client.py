@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from vaala.models.base import Deadlines, Model
 from vaala.models.failures import Origin
 from vaala.models.http import BEHIND_THE_SEAM, Http
+from vaala.models.limiter import Limiter
 from vaala.models.options import Defaults
 from vaala.models.provider import Provider
 
@@ -23,6 +24,7 @@ class Client(ABC):
         self.provider = provider
         self.http = http
         self.origin = Origin(provider.name, provider.secrets, provider.url_from, provider.key_from)
+        self.limiter = Limiter()
         self.windows = dict(provider.windows)
         """In tokens, by model: what the configuration says and what has become known."""
 
@@ -37,6 +39,7 @@ class ClientModel(Model):
     def __init__(self, client: Client, model: str) -> None:
         self._provider = client.provider
         self._windows = client.windows
+        self._limiter = client.limiter
         self._model = model
         """Its name at the provider."""
 
@@ -67,6 +70,10 @@ class ClientModel(Model):
     @property
     def deadlines(self) -> Deadlines:
         return self._provider.deadlines
+
+    @property
+    def limiter(self) -> Limiter:
+        return self._limiter
 
 
 def is_near(base_url: str) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Seque
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Literal
 
-from vaala import commanding
+from vaala import commanding, limits
 from vaala.activity import activity_of
 from vaala.conversation import Update
 from vaala.decisions import keep_rule
@@ -31,6 +31,7 @@ from vaala.stream import QueueBudget, Reading, Subscription
 from vaala_protocol.content import Content, TextContent
 from vaala_protocol.errors import NotFound, NotPending
 from vaala_protocol.ids import new_id
+from vaala_protocol.items import UserMessage
 from vaala_protocol.pages import ItemPage
 from vaala_protocol.settings import Settings
 from vaala_protocol.state import (
@@ -83,17 +84,36 @@ class ConversationHandle:
 
         With ``output_schema``, a JSON Schema, the text of a completed turn is one JSON document
         that matches it; a turn whose model does not get there, told what is wrong, has failed.
+        The ``client_id`` of an earlier run gives the turn of that one.
         The turn may be completed, failed or interrupted: see ``result.turn``. Raises `NotPending`
         when the message was withdrawn before a turn took it, `Stopping` when the conversation was
         closed. Cancel: only stops waiting; use `interrupt` to end the turn.
         """
         client_id = client_id or new_id()
         root = await self._session(None)
+        known = client_id in root.state.client_ids
         with root.outcomes.expect(client_id) as turn:
-            await self.send(
+            sent = await self.send(
                 prompt, client_id=client_id, settings=settings, output_schema=output_schema
             )
+            if known and sent.state in ("consumed", "withdrawn"):
+                earlier = await self.turn(await self._turn_of(sent))
+                if earlier.turn.state != "running":
+                    return earlier
             return await turn.wait()
+
+    async def _turn_of(self, sent: InputInfo) -> str:
+        """Return the turn that has taken a message. Raises `NotPending` for one without."""
+        before: int | None = None
+        while sent.state == "consumed":
+            page = await self.items(before=before, limit=limits.HISTORY_PAGE_ITEMS)
+            for item in page.items:
+                if isinstance(item, UserMessage) and item.input_id == sent.id and item.turn_id:
+                    return item.turn_id
+            if not page.earlier or not page.items:
+                break
+            before = page.items[0].at
+        raise NotPending(f"input {sent.id} was withdrawn")
 
     async def send(
         self,

@@ -168,6 +168,17 @@ async def test_the_same_client_id_is_one_message(place: Open) -> None:
         assert [item.client_id for item in page.items if isinstance(item, UserMessage)] == ["mine"]
 
 
+async def test_a_run_with_the_client_id_of_an_ended_one_gives_its_turn(place: Open) -> None:
+    # H5-3
+    async with place(ScriptedModel(TALK)) as (conversations, _):
+        talk = await _talk(conversations)
+        first = await talk.run("go", client_id="mine")
+        await talk.run("go on")
+        with trio.fail_after(20):
+            again = await talk.run("go", client_id="mine")
+        assert (again.turn.id, again.text) == (first.turn.id, "One.")
+
+
 async def test_runs_beside_a_watcher_know_the_ends_of_their_turns(place: Open) -> None:
     async with place(ScriptedModel(TALK)) as (conversations, _):
         talk = await _talk(conversations)

@@ -3,11 +3,12 @@
     python bench/turns.py                     every section
     python bench/turns.py tool --rounds 200   one tool round: read_file of 1 KB
     python bench/turns.py length              a turn after 10, 100, 1,000 and 10,000 items
-    python bench/turns.py deltas              100,000 deltas against 10,000
+    python bench/turns.py deltas              2,000, 10,000 and 100,000 deltas of one answer
 
 The model is a chat-completions server in a process of its own on loopback, so that the CPU time of
 this process is the runtime's. Raw is an httpx POST of the same body, its answer read and dropped;
-what is printed is ours, raw, and the difference, in milliseconds of CPU per turn or round.
+what is printed is ours, raw, and the difference, in milliseconds of CPU per turn or round. Deltas
+stand beside the same answer read by httpx-sse, each event by json.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from typing import Any
 
 import httpx
 import trio
+from httpx_sse import aconnect_sse
 
 import vaala
 from vaala.dao.entries import item_entry, turn_entry
@@ -109,6 +111,16 @@ async def cpu_ms(rounds: int, work: Callable[[], Awaitable[object]]) -> float:
     for _ in range(rounds):
         await work()
     return (time.process_time() - begun) * 1000 / rounds
+
+
+async def raw_events(client: httpx.AsyncClient, url: str, body: bytes) -> None:
+    """Read the events of an answer as a client without anything around it does."""
+    headers = {"content-type": "application/json"}
+    events = aconnect_sse(client, "POST", f"{url}/chat/completions", content=body, headers=headers)
+    async with events as source:
+        async for event in source.aiter_sse():
+            if event.data != "[DONE]":
+                json.loads(event.data)
 
 
 async def raw_post(client: httpx.AsyncClient, url: str, body: bytes) -> None:
@@ -225,11 +237,10 @@ async def deltas_section(url: str, root: Path, rounds: int) -> None:
                 while updates.next_nowait() is not None:
                     seen += 1
             body = b'{"model":"mock","messages":[{"role":"user","content":"deltas %d"}]}' % count
-            raw = await cpu_ms(times, partial(raw_post, client, url, body))
-            beside = (ours - raw) * 1000 / count
+            raw = await cpu_ms(times, partial(raw_events, client, url, body))
             print(
-                f"{count:7} deltas: ours {ours:8.1f} ms, raw POST {raw:7.1f} ms, "
-                f"{beside:5.1f} us per delta beside it; {seen} updates left"
+                f"{count:7} deltas: ours {ours:8.1f} ms, {ours * 1000 / count:5.1f} us each; "
+                f"httpx-sse and json {raw:7.1f} ms: {ours / raw:.2f} x; {seen} updates left"
             )
 
 

@@ -27,6 +27,8 @@ class Interrupts:
     def __init__(self, command: trio.CancelScope) -> None:
         self._ends = command
         self._target: Interruptible | None = None
+        self._asking = trio.CancelScope()
+        """Of the request to interrupt, while one is under way."""
         self.received = 0
         """The last signal; 0 for none."""
         self.interrupting = False
@@ -41,6 +43,7 @@ class Interrupts:
             try:
                 yield
             finally:
+                self._asking.cancel()  # its connection closes next
                 self._target = None
                 self._ends = command
 
@@ -61,8 +64,12 @@ class Interrupts:
                 await trio.sleep_forever()
 
     async def _interrupt_turn(self) -> bool:
-        if self._target is None or not await self._target.interrupt_turn():
+        if self._target is None:
             return False
+        with trio.CancelScope() as self._asking:
+            if not await self._target.interrupt_turn():
+                return False
+        # Also where the run has ended for it before the answer came.
         self.interrupting = True
         return True
 

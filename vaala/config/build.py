@@ -11,10 +11,12 @@ from vaala.config.build_providers import (
     build_providers,
     key_problems,
     key_remarks,
+    key_variables,
     openness,
     setting_problems,
     unusable,
 )
+from vaala.config.build_routes import route_problems
 from vaala.config.check import problem
 from vaala.config.config import DEFAULT_AGENT, Config, default_agent
 from vaala.config.errors import ConfigError, Problem
@@ -61,14 +63,12 @@ def build_config(
         problems.extend(key_problems(providers, secrets.values.root))
     if providers:
         problems.extend(setting_problems(providers))
+        problems.extend(route_problems(providers))
     if telemetry:
         problems.extend(_telemetry_problems(telemetry))
     if problems or not (providers and secrets and models and server and environment and telemetry):
         raise ConfigError(problems)
     built = build_providers(providers, secrets.values.root, environ)
-    variables = tuple(
-        section.api_key_env for section in providers.values.root.values() if section.api_key_env
-    )
     sent = _telemetry(telemetry.values)
     return Config(
         directory=directory,
@@ -77,7 +77,7 @@ def build_config(
         default_model=models.values.default,
         titles=models.values.titles,
         unusable=unusable(providers, environ),
-        key_variables=variables,
+        key_variables=key_variables(providers),
         rules=rules,
         server=_server(server.values),
         forward=tuple(environment.values.forward),

@@ -1,4 +1,4 @@
-"""From providers.yaml and secrets.yaml to providers: looks up keys."""
+"""From providers.yaml and secrets.yaml to providers: looks up keys, or where to ask for them."""
 
 from __future__ import annotations
 
@@ -7,19 +7,26 @@ from decimal import Decimal
 from pathlib import Path
 
 from vaala.config.build_options import option_problems
+from vaala.config.build_routes import key_source, named_path, route_of
 from vaala.config.check import did_you_mean, problem
 from vaala.config.concealed import holds_secret
 from vaala.config.errors import Problem
 from vaala.config.read import Checked
 from vaala.config.schema import PricesSection, ProviderSection, ProvidersFile
+from vaala.discovery.environment import KEY_VARIABLES
 from vaala.models.base import Deadlines
 from vaala.models.catalogue.reported import decimal_text
+from vaala.models.keys.places import KEYRING_MISSING, keyring_installed
+from vaala.models.keys.source import KeySource
 from vaala.models.options import Defaults
-from vaala.models.provider import Provider
+from vaala.models.provider import Provider, Route
 from vaala.models.secret import Secret
 from vaala_protocol.prices import ModelPrices
 
-_KEYS = ("api_key", "api_key_env", "api_key_secret")
+_KEYS = (
+    "api_key", "api_key_env", "api_key_secret",
+    "api_key_file", "api_key_command", "api_key_keyring",
+)  # fmt: skip
 OTHERS = 0o077
 """The bits of a mode that let others than the owner at a file."""
 
@@ -27,10 +34,22 @@ OTHERS = 0o077
 def build_providers(
     file: Checked[ProvidersFile], secrets: Mapping[str, str], environ: Mapping[str, str]
 ) -> tuple[Provider, ...]:
-    """Return the providers; for those that ``key_problems`` names nothing is promised."""
+    """Return the providers; for those that ``key_problems`` or ``route_problems`` names nothing is
+    promised."""
+    directory, withheld = file.document.file.parent, (*KEY_VARIABLES, *key_variables(file))
+    sources = {
+        name: key_source(section, directory, withheld) for name, section in file.values.root.items()
+    }
     return tuple(
-        _provider(name, section, secrets, environ) for name, section in file.values.root.items()
+        _provider(name, section, secrets, environ, sources[name], route_of(section, directory))
+        for name, section in file.values.root.items()
     )
+
+
+def key_variables(file: Checked[ProvidersFile]) -> tuple[str, ...]:
+    """Return the environment variables that hold keys."""
+    sections = file.values.root.values()
+    return tuple(section.api_key_env for section in sections if section.api_key_env)
 
 
 def _provider(
@@ -38,18 +57,25 @@ def _provider(
     section: ProviderSection,
     secrets: Mapping[str, str],
     environ: Mapping[str, str],
+    source: KeySource | None,
+    route: Route,
 ) -> Provider:
     key, key_from = section.api_key, "providers.yaml"
     if section.api_key_env is not None:
         key, key_from = environ.get(section.api_key_env), section.api_key_env
     elif section.api_key_secret is not None:
         key, key_from = secrets.get(section.api_key_secret), "secrets.yaml"
+    elif source is not None:
+        key_from = str(source)
     return Provider(
         name=name,
         base_url=section.base_url.rstrip("/"),
         api=section.api,
         key=Secret(key) if key else None,
+        key_source=source,
         headers={header: Secret(value) for header, value in section.headers.items()},
+        query={name: Secret(value) for name, value in section.query.items()},
+        route=route,
         models=tuple(section.models),
         windows=dict(section.windows),
         prices={model: _prices(each) for model, each in section.prices.items()},
@@ -88,11 +114,18 @@ def setting_problems(file: Checked[ProvidersFile]) -> Iterator[Problem]:
 
 def unusable(file: Checked[ProvidersFile], environ: Mapping[str, str]) -> dict[str, str]:
     """A missing key is no problem of the file: another provider may be the one that is used."""
-    return {
-        name: f"the environment variable {section.api_key_env} is not set"
-        for name, section in file.values.root.items()
-        if section.api_key_env is not None and not environ.get(section.api_key_env)
-    }
+    reasons = {name: _no_key(one, environ) for name, one in file.values.root.items()}
+    return {name: text for name, (_, text) in reasons.items() if text}
+
+
+def _no_key(section: ProviderSection, environ: Mapping[str, str]) -> tuple[str, str]:
+    """Return why a provider has no key, and by which of its keys; empty: it may have one."""
+    variable = section.api_key_env
+    if variable is not None and not environ.get(variable):
+        return "api_key_env", f"the environment variable {variable} is not set"
+    if section.api_key_keyring is not None and not keyring_installed():
+        return "api_key_keyring", KEYRING_MISSING
+    return "", ""
 
 
 def key_problems(file: Checked[ProvidersFile], secrets: Mapping[str, str]) -> Iterator[Problem]:
@@ -115,11 +148,16 @@ def _listed(names: list[str]) -> str:
 
 def key_remarks(file: Checked[ProvidersFile], environ: Mapping[str, str]) -> Iterator[Problem]:
     """Yield what makes a provider unusable now, and keys that others can read."""
-    for name, section in file.values.root.items():
-        if section.api_key_env is not None and not environ.get(section.api_key_env):
-            text = f"the environment variable {section.api_key_env} is not set"
-            yield problem(file.document, (name, "api_key_env"), text)
     document = file.document
+    for name, section in file.values.root.items():
+        key, text = _no_key(section, environ)
+        if text:
+            yield problem(document, (name, key), text)
+        if section.api_key_file is not None:
+            path = named_path(document.file.parent, section.api_key_file)
+            yield from openness(path)
+            if not path.exists():
+                yield problem(document, (name, "api_key_file"), f"there is no file {path}")
     if holds_secret(document.file.name, document.values):
         yield from openness(document.file)
 
@@ -128,7 +166,7 @@ def openness(file: Path) -> Iterator[Problem]:
     """Yield that a file with secrets can be read or changed by others, and how to end that."""
     try:
         mode = file.stat().st_mode & 0o777
-    except OSError:  # it is not there, or gone again
+    except (OSError, ValueError):  # it is not there, or gone again, or its name is none
         return
     if mode & OTHERS:
         text = f"holds secrets and others can use it (mode {mode:04o}): chmod 600 {file}"

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, RootModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from vaala.config.concealed import is_secret
+from vaala.config.concealed import conceal, is_secret
 from vaala.config.document import Document
 from vaala.config.errors import ConfigError, Problem
 from vaala.config.limits import FOUND_CHARS_MAX
@@ -35,6 +35,8 @@ _PATTERNS = {
     "base_url": _URL,
     "endpoint": _URL,
     "allowed_origins": _URL,
+    "proxy": "none, or a URL that begins with http:// or https://",
+    "api_key_keyring": "SERVICE/USER",
     "forward": "the name of a variable: letters, digits and underscore",
     "[key]": "a name of letters, digits, dot, dash and underscore, at most 64 characters",
 }
@@ -64,7 +66,11 @@ def _problem(document: Document, schema: type[BaseModel], detail: ErrorDetails) 
     if way and way[-1] == "[key]":
         found = f"{way[-2]!r} is no name; expected {_PATTERNS['[key]']}"
         return problem(document, way[:-1], found)
-    found = _found(detail, shown=not is_secret(document.file.name, way))
+    name = document.file.name
+    shown = not is_secret(name, way)
+    # A URL may hold a password.
+    value = conceal(name, way, detail["input"]) if shown else detail["input"]
+    found = _found(detail, value, shown=shown)
     return problem(document, way, f"expected {_expected(detail, way)}, found {found}")
 
 
@@ -77,11 +83,12 @@ def _expected(detail: ErrorDetails, way: Sequence[str | int]) -> str:
         return _PATTERNS.get(names[-1], f"text like {context['pattern']}")
     if kind in ("greater_than", "greater_than_equal", "less_than_equal"):
         return f"a number {detail['msg'].removeprefix('Input should be ')}"
+    if kind == "value_error":
+        return "a command, with all quotes closed"
     return _EXPECTED.get(kind, detail["msg"])
 
 
-def _found(detail: ErrorDetails, *, shown: bool) -> str:
-    value = detail["input"]
+def _found(detail: ErrorDetails, value: Any, *, shown: bool) -> str:
     if value is None:
         return "nothing"
     if isinstance(value, Mapping):

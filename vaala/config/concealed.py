@@ -22,7 +22,7 @@ def is_secret(file: str, way: Sequence[str | int]) -> bool:
     match file, tuple(way):
         case "secrets.yaml", (_, *_):
             return True
-        case "providers.yaml", (_, "api_key" | "headers", *_):
+        case "providers.yaml", (_, "api_key" | "headers" | "query", *_):
             return True
         case "telemetry.yaml", ("headers", *_):
             return True

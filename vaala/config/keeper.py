@@ -25,7 +25,8 @@ from vaala.discovery.environment import KEY_ORDER, OVERLAY_VARIABLES
 from vaala.models.base import Model
 from vaala.models.catalogue.catalogue import REFRESHED_FILE, Catalogue
 from vaala.models.catalogue.facts import Known
-from vaala.models.http import Http, open_http
+from vaala.models.http import Http, ignore, open_http
+from vaala.models.keys.late import Learn
 from vaala.models.set import ModelSet, models_over
 from vaala.package import Package, Upgraded
 from vaala.paths import NoHome, state_directory
@@ -54,16 +55,18 @@ async def open_keeper(
     tools: Sequence[str] | None = None,
     rules: Rules | None = None,
     package: Package | None = None,
+    learn: Learn = ignore,
 ) -> AsyncGenerator[Keeper]:
     """Load the configuration and hold its models and their connections; leaving closes them.
 
     ``tools`` are the names of all tools, ``rules`` hold beside those of the configuration.
-    ``package`` notices an upgrade under this process. Raises `ConfigError`.
+    ``package`` notices an upgrade under this process. ``learn`` is told the secrets that no log
+    may show: those of files, commands and the keyring as they become known. Raises `ConfigError`.
     """
     load = partial(load_config, directory, environ, tools=tools)
     stamp = await trio.to_thread.run_sync(_stamp, directory, abandon_on_cancel=True)
     config = await trio.to_thread.run_sync(load, abandon_on_cancel=True)
-    async with open_http(environ, package) as http:
+    async with open_http(environ, package, learn) as http:
         yield Keeper(config, stamp, environ, tools, rules or Rules(), http)
 
 

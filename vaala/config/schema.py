@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, RootModel, StringConstraints
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    RootModel,
+    StringConstraints,
+    WithJsonSchema,
+)
 
 from vaala.agent.definition import Budgets
 from vaala.agent.fitting import Compaction
 from vaala.config.settings import ServerSettings
 from vaala.models.base import Deadlines
 from vaala.models.limits import PRICE_USD_MAX
-from vaala.models.provider import Api
+from vaala.models.provider import Api, Trust
 from vaala.telemetry.settings import LogSettings, TelemetrySettings
 
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
@@ -19,9 +28,25 @@ Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,6
 Text = Annotated[str, StringConstraints(min_length=1)]
 Url = Annotated[str, StringConstraints(pattern=r"^https?://[^\s/]")]
 Variable = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+ProxyUrl = Annotated[str, StringConstraints(pattern=r"^(none|https?://[^\s/]\S*)$")]
+KeyringName = Annotated[str, StringConstraints(pattern=r"^[^/].*/[^/]+$")]
 Seconds = Annotated[float, Field(gt=0, le=86_400)]
 Count = Annotated[int, Field(ge=1)]
 Dollars = Annotated[float, Field(ge=0, le=PRICE_USD_MAX)]
+
+
+def _words(value: object) -> object:
+    """Split a line as a shell would; raises ``ValueError`` for a quote that is left open."""
+    return shlex.split(value) if isinstance(value, str) else value
+
+
+CommandLine = Annotated[
+    list[Text],
+    Field(min_length=1),
+    BeforeValidator(_words),
+    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}),
+]
+"""A command and its arguments: a list, or a line."""
 
 _DEADLINES = Deadlines()
 _BUDGETS = Budgets()
@@ -78,8 +103,22 @@ class ProviderSection(Section):
     """The environment variable that holds the key."""
     api_key_secret: Text | None = None
     """The name of the key in secrets.yaml."""
+    api_key_file: Text | None = None
+    """A file whose only line is the key, read when it is first needed; it may begin with ~."""
+    api_key_command: CommandLine | None = None
+    """A command that prints the key, run without a shell when it is first needed."""
+    api_key_keyring: KeyringName | None = None
+    """SERVICE/USER of the key in the keyring of the system; needs vaala[keyring]."""
     headers: dict[Text, str] = {}
     """Sent with each request."""
+    query: dict[Text, str] = {}
+    """Parameters of the URL of each request."""
+    proxy: ProxyUrl | None = None
+    """The URL of a proxy, or none; left out: that of HTTPS_PROXY and the like."""
+    ca_file: Text | None = None
+    """Certificates in PEM form that count instead of the bundled ones."""
+    trust: Trust | None = None
+    """Whose certificates count: bundled, or those of the system."""
     models: list[Text] = []
     """The models that it offers, its default first; left out: any name is passed on."""
     windows: dict[Text, Count] = {}

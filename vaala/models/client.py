@@ -10,7 +10,6 @@ from typing import cast
 from urllib.parse import urlsplit
 
 from vaala.models.base import Deadlines, Model
-from vaala.models.failures import Origin
 from vaala.models.http import BEHIND_THE_SEAM, Http
 from vaala.models.limiter import Limiter
 from vaala.models.options import Defaults
@@ -23,7 +22,7 @@ class Client(ABC):
     def __init__(self, provider: Provider, http: Http) -> None:
         self.provider = provider
         self.http = http
-        self.origin = Origin(provider.name, provider.secrets, provider.url_from, provider.key_from)
+        self.origin = http.origin(provider)
         self.limiter = Limiter()
         self.windows = dict(provider.windows)
         """In tokens, by model: what the configuration says and what has become known."""

@@ -10,7 +10,7 @@ import math
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx
 import trio
@@ -33,6 +33,13 @@ _HEADERS = {
 _ERRORS = (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, UnicodeEncodeError)
 """What becomes a `ModelFailure`, without its cause: that may hold the request, and with it the
 key."""
+
+
+_NO_AUTHORITY = (18, 19, 20, 21)
+"""What X509_verify_cert says of a certificate whose authority it does not know
+(docs.openssl.org/master/man3/X509_STORE_CTX_get_error)."""
+
+E = TypeVar("E", bound=BaseException)
 
 
 class Answer:
@@ -80,6 +87,12 @@ class Answer:
                 break
             body += piece
         return bytes(body[:bytes_max])
+
+    async def keep(self, bytes_max: int) -> None:
+        """Read the body, cut at ``bytes_max``, so that `read` gives it however late it is asked."""
+        body = await self.read_all(bytes_max)
+        await self.abandon()
+        self._pieces, self._deadline = _kept(body), math.inf
 
     async def drain(self) -> None:
         """Wait a moment for the end of the body, so that the connection can be used again."""
@@ -157,6 +170,10 @@ def _pieces(response: httpx.Response) -> AsyncIterator[bytes]:
     return aiter(response.stream)
 
 
+async def _kept(body: bytes) -> AsyncGenerator[bytes]:
+    yield body
+
+
 def _no_first_byte(call: Call) -> str:
     return f"no first byte within {call.deadlines.first_byte_s:g} s"
 
@@ -173,7 +190,8 @@ def _failure(call: Call, error: Exception) -> ModelFailure:
         case httpx.ConnectError():
             text, retryable = _no_connection(call, error)
         case httpx.ProxyError():
-            text = f"the proxy for {server} refused: {error}"
+            where = "of providers.yaml" if call.route.proxy else "of the environment"
+            text = f"the proxy {where} for {server} refused: {error}"
             retryable = False
         case httpx.RemoteProtocolError() | httpx.ReadError() | httpx.WriteError():
             text = f"the connection to {server} broke: {error or 'closed'}"
@@ -192,16 +210,27 @@ def _failure(call: Call, error: Exception) -> ModelFailure:
 def _no_connection(call: Call, error: httpx.ConnectError) -> tuple[str, bool]:
     """Say why there is no connection, and whether another try can help."""
     place = _place(call)
+    if (untrusted := _cause(error, ssl.SSLCertVerificationError)) is not None:
+        return _not_trusted(call, place, untrusted), False
     reason = str(error).strip()
-    if "WRONG_VERSION_NUMBER" in reason or (_is_cause(error, ssl.SSLError) and not reason):
+    if "WRONG_VERSION_NUMBER" in reason or (_cause(error, ssl.SSLError) and not reason):
         return f"no connection to {place}: it does not speak TLS; is it http:// there?", False
-    if _is_cause(error, ConnectionRefusedError):
+    if _cause(error, ConnectionRefusedError):
         # On this machine nothing is on its way: who starts a server there will start it by hand.
         local = httpx.URL(call.url).host in ("127.0.0.1", "::1", "localhost")
         return f"no connection to {place}: nothing listens there; is the server running?", not local
     reason = f": {reason}" if reason else ""
-    text = f"no connection to {place}{reason}; is the server running, is the base URL right?"
-    return text, "CERTIFICATE_VERIFY_FAILED" not in reason
+    return f"no connection to {place}{reason}; is the server running, is the base URL right?", True
+
+
+def _not_trusted(call: Call, place: str, error: ssl.SSLCertVerificationError) -> str:
+    counts = f" by {call.trusted}" if call.trusted else ""
+    text = f"the certificate of {place} is not trusted{counts}: {error.verify_message}"
+    if error.verify_code not in _NO_AUTHORITY:
+        return text
+    way_out = "name the file that has its authority as ca_file in providers.yaml"
+    other = "" if call.route.trust == "system" else ", or set trust: system there"
+    return f"{text}; {way_out}{other}"
 
 
 def _place(call: Call) -> str:
@@ -209,13 +238,14 @@ def _place(call: Call) -> str:
     return f"{server} (from {source})" if source else server
 
 
-def _is_cause(error: BaseException | None, kind: type[Exception]) -> bool:
-    """Tell whether an error of a kind is behind this one."""
+def _cause(error: BaseException | None, kind: type[E]) -> E | None:
+    """Return the error of a kind that is behind this one."""
     if error is None or isinstance(error, kind):
-        return error is not None
+        return error
     if isinstance(error, BaseExceptionGroup):
-        return any(_is_cause(one, kind) for one in error.exceptions)
-    return _is_cause(error.__cause__ or error.__context__, kind)
+        found = (_cause(one, kind) for one in error.exceptions)
+        return next((one for one in found if one is not None), None)
+    return _cause(error.__cause__ or error.__context__, kind)
 
 
 def _server(url: str) -> str:

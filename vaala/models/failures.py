@@ -22,6 +22,7 @@ from msgspec import Struct
 
 from vaala.models.base import ModelFailure
 from vaala.models.error_body import ErrorBody, read_error_body
+from vaala.models.keys.late import LateKey
 from vaala.models.limits import ERROR_TEXT_CHARS_MAX, RETRY_AFTER_S_MAX
 from vaala.models.retry_after import retry_after_s
 from vaala.models.secret import Secret, scrub
@@ -75,11 +76,18 @@ class Origin(Struct, frozen=True):
     url_from: str = ""
     key_from: str = ""
     """Where URL and key come from, when that is known: what a person would have to change."""
+    late_key: LateKey | None = None
+    """A key that is asked for when it is first needed."""
+
+    @property
+    def hidden(self) -> tuple[Secret, ...]:
+        """All that is known now and must not appear."""
+        return (*self.secrets, *(self.late_key.known if self.late_key is not None else ()))
 
     def clean(self, text: str) -> str:
         """Return ``text`` as one line, bounded, without secrets or control characters."""
         line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
-        line = scrub(line, self.secrets)
+        line = scrub(line, self.hidden)
         if len(line) > ERROR_TEXT_CHARS_MAX:
             line = f"{line[:ERROR_TEXT_CHARS_MAX]}..."
         return line
@@ -201,7 +209,7 @@ def _message(origin: Origin, kind: ErrorKind, error: ErrorBody, status: int | No
     details = _details(origin, error.texts)
     text = f"{origin.name}: {lead}{number}" + (f": {details}" if details else "")
     if kind == "auth" and origin.key_from:
-        verb = "comes from" if origin.secrets else "would come from"
+        verb = "comes from" if origin.hidden else "would come from"
         text += f"; the key {verb} {origin.key_from}"
     return text
 

@@ -35,6 +35,15 @@ CLIENTS_MAX = 64
 """Clients of models that are kept: one for each provider and key. Each is a few hundred bytes; a
 new one asks once again what its server can do."""
 
+KEY_WAIT_S = 60.0
+"""How long a key's file, command or keyring has to give it: a person may have to unlock it."""
+KEY_OUTPUT_BYTES_MAX = 64 * 1024
+KEY_OUTPUT_WAIT_S = 1.0
+"""How long the output of a key's command that has ended may still come."""
+KEY_CHARS_MAX = 16 * 1024
+"""A header; tokens of some thousand characters exist."""
+KEY_THREADS_MAX = 4
+
 TAIL_S = 5.0
 """How long a finished answer may still bring its usage and its end."""
 

@@ -13,7 +13,7 @@ from vaala.models.auth import auth_headers
 from vaala.models.base import Deadlines, ModelFailure
 from vaala.models.catalogue.facts import ModelFacts
 from vaala.models.catalogue.reported import reported_facts
-from vaala.models.failures import Origin, failure_of_kind, failure_of_status
+from vaala.models.failures import failure_of_kind, failure_of_status
 from vaala.models.http import Call, Http
 from vaala.models.limits import (
     ANSWER_BYTES_MAX,
@@ -61,10 +61,11 @@ async def list_facts(http: Http, provider: Provider) -> dict[str, ModelFacts]:
 
     Raises `ModelFailure`; takes at most `LIST_S` after the connection.
     """
-    origin = Origin(provider.name, provider.secrets, provider.url_from, provider.key_from)
+    origin = http.origin(provider)
     deadlines = replace(provider.deadlines, first_byte_s=LIST_S, silence_s=LIST_S)
     url = f"{provider.base_url.rstrip('/')}/models"
-    call = Call(url + _PAGE.get(provider.api, ""), auth_headers(provider), None, deadlines, origin)
+    headers = auth_headers(provider)
+    call = Call(url + _PAGE.get(provider.api, ""), headers, None, deadlines, origin, provider)
     async with http.exchange(call) as answer:
         body = await answer.read_all(ANSWER_BYTES_MAX)
     if answer.status != 200:

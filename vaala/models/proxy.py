@@ -6,6 +6,8 @@ import ipaddress
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
+from vaala.models.provider import Route
+
 
 def proxy_for(url: str, environ: Mapping[str, str]) -> str | None:
     """Return the proxy's URL for requests to ``url``, or None for a direct connection.
@@ -22,6 +24,17 @@ def proxy_for(url: str, environ: Mapping[str, str]) -> str | None:
     if not proxy or _is_exempt(host, parts.port, _variable(environ, "no_proxy")):
         return None
     return proxy if "://" in proxy else f"http://{proxy}"
+
+
+def proxy_of(url: str, route: Route, environ: Mapping[str, str]) -> str | None:
+    """Return the proxy's URL for requests to ``url`` on a route; None: there is none.
+
+    What the route says goes before the environment, ``NO_PROXY`` included; to loopback there is
+    none in any case.
+    """
+    if route.proxy is None:
+        return proxy_for(url, environ)
+    return None if is_loopback(urlsplit(url).hostname or "") else route.proxy.reveal() or None
 
 
 def is_loopback(host: str) -> bool:

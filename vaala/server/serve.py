@@ -83,7 +83,12 @@ async def serve(
         foreign = INTERPRETER_VARIABLES if settings.auto_started else ()
         async with (
             _open_data(settings.data) as store,
-            open_keeper(config_directory(environ), environ, tools=builtin_tools().names) as keeper,
+            open_keeper(
+                config_directory(environ),
+                environ,
+                tools=builtin_tools().names,
+                learn=redactor.know,
+            ) as keeper,
             open_user_runtime(store, keeper, environ, strip=foreign) as runtime,
         ):
             _heed_configuration(logs, keeper)

@@ -78,8 +78,9 @@ Answerer: TypeAlias = Callable[[Request], Reply]
 class ChatServer:
     """The handle of a running server; see `chat_server`."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, scheme: str = "http") -> None:
         self.port = port
+        self.scheme = scheme
         self.requests: list[Request] = []
         self._replies: deque[Reply] = deque()
         self._answerer: Answerer | None = None
@@ -88,7 +89,7 @@ class ChatServer:
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+        return f"{self.scheme}://127.0.0.1:{self.port}"
 
     @property
     def base_url(self) -> str:
@@ -116,7 +117,7 @@ class ChatServer:
         text = f"no reply is scripted for request {len(self.requests)}: {request.path}"
         return Reply((text.encode(),), status=501, headers=(("content-type", "text/plain"),))
 
-    async def serve(self, stream: trio.SocketStream) -> None:
+    async def serve(self, stream: trio.abc.Stream) -> None:
         """Serve one connection until the client closes it."""
         number, self._connections = self._connections, self._connections + 1
         async with stream:
@@ -148,7 +149,7 @@ async def chat_server() -> AsyncGenerator[ChatServer]:
 class _Connection:
     """HTTP/1.1 for one connection, as much of it as a client of models needs."""
 
-    def __init__(self, stream: trio.SocketStream, number: int) -> None:
+    def __init__(self, stream: trio.abc.Stream, number: int) -> None:
         self._stream = stream
         self._number = number
         self._rest = b""

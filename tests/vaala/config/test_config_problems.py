@@ -27,8 +27,27 @@ CASES = [
     (
         "providers", "a:\n  base_url: http://x/v1\n  zzz: 1\n",
         "providers.yaml:3: a.zzz: is an unknown key: expected one of base_url, api, api_key, "
-        "api_key_env, api_key_secret, headers, models, windows, prices, effort, options, "
-        "model_settings, deadlines",
+        "api_key_env, api_key_secret, api_key_file, api_key_command, api_key_keyring, headers, "
+        "query, proxy, ca_file, trust, models, windows, prices, effort, options, model_settings, "
+        "deadlines",
+    ),
+    (
+        "providers", "a:\n  base_url: http://x\n  api_key_command: pass 'x\n",
+        "providers.yaml:3: a.api_key_command: expected a command, with all quotes closed, found "
+        "the text \"pass 'x\"",
+    ),
+    (
+        "providers", "a:\n  base_url: http://x\n  api_key_keyring: vaala\n",
+        "providers.yaml:3: a.api_key_keyring: expected SERVICE/USER, found the text 'vaala'",
+    ),
+    (
+        "providers", "a:\n  base_url: http://x\n  api_key_file: a\n  api_key_command: [b]\n",
+        "providers.yaml:3: a.api_key_file: stands beside api_key_command; keep one of the two",
+    ),
+    (
+        "providers", "a:\n  base_url: http://x\n  proxy: ftp://me:hunter2@proxy\n",
+        "providers.yaml:3: a.proxy: expected none, or a URL that begins with http:// or https://, "
+        "found the text 'ftp://***@proxy'",
     ),
     ("providers", "a:\n  api: chat\n", "providers.yaml:1: a.base_url: is missing"),
     (

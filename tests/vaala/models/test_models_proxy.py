@@ -7,7 +7,9 @@ import pytest
 from vaala.models.base import Deadlines, ModelFailure
 from vaala.models.failures import Origin
 from vaala.models.http import Call, open_http
-from vaala.models.proxy import proxy_for
+from vaala.models.provider import Route
+from vaala.models.proxy import proxy_for, proxy_of
+from vaala.models.secret import Secret
 
 PROXY = "http://proxy:3128"
 
@@ -60,6 +62,16 @@ def test_by_scheme(url: str, environ: dict[str, str], proxy: str | None) -> None
 def test_no_proxy(url: str, exempt: str, direct: bool) -> None:
     environ = {"HTTPS_PROXY": PROXY, "HTTP_PROXY": PROXY, "NO_PROXY": exempt}
     assert (proxy_for(url, environ) is None) == direct
+
+
+def test_what_a_provider_says_goes_before_the_environment() -> None:
+    environ = {"HTTPS_PROXY": PROXY, "NO_PROXY": "exempt.com"}
+    for host in ("x.com", "exempt.com"):
+        url = f"https://{host}"
+        assert proxy_of(url, Route(proxy=Secret("http://own")), environ) == "http://own"
+        assert proxy_of(url, Route(proxy=Secret("")), environ) is None
+    assert proxy_of("https://x.com", Route(), environ) == PROXY
+    assert proxy_of("http://localhost:1", Route(proxy=Secret("http://own")), environ) is None
 
 
 async def refused(url: str, **environ: str) -> str:

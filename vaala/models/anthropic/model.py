@@ -104,7 +104,7 @@ class AnthropicClient(Client):
             betas = (*((configured,) if configured else ()), *body.betas)
             headers = headers | {_BETA: ",".join(betas)}
         deadlines = request.deadlines or self.provider.deadlines
-        return Call(self._url, headers, body.data, deadlines, self.origin)
+        return Call(self._url, headers, body.data, deadlines, self.origin, self.provider)
 
 
 class AnthropicModel(ClientModel):

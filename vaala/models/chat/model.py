@@ -92,7 +92,7 @@ class ChatClient(Client):
             output_level=self._outputs.level(model, request.output),
         )
         body = request_body(request, model, dialect)
-        call = Call(self._url, self._headers, body, deadlines, self.origin)
+        call = Call(self._url, self._headers, body, deadlines, self.origin, self.provider)
         return call, request.output is not None and b'"response_format":{"type":"json_' in body
 
 

@@ -69,7 +69,7 @@ class GeminiClient(Client):
         ask_output = self._outputs.level(model, request.output) == 0
         body = request_body(request, owner, model, json_schema=json_schema, ask_output=ask_output)
         deadlines = request.deadlines or self.provider.deadlines
-        call = Call(self._url(model), self._headers, body, deadlines, self.origin)
+        call = Call(self._url(model), self._headers, body, deadlines, self.origin, self.provider)
         async with self.http.exchange(call) as answer:
             if 200 <= answer.status < 300:
                 yield answer

@@ -95,7 +95,7 @@ class ResponsesClient(Client):
 
     def _call(self, request: ModelRequest, body: bytes) -> Call:
         deadlines = request.deadlines or self.provider.deadlines
-        return Call(self._url, self._headers, body, deadlines, self.origin)
+        return Call(self._url, self._headers, body, deadlines, self.origin, self.provider)
 
     async def _explained(self, failure: ModelFailure, model: str, said: bytes) -> ModelFailure:
         # OpenAI answers 400 for a model that it does not know.

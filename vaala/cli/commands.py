@@ -286,15 +286,39 @@ COMMANDS: tuple[Command, ...] = (
         ),
     ),
     Command(
-        "models", "list models, show what is known of one, and renew prices",
+        "models", "list, show and try models, add providers of them, and renew prices",
         "vaala.cli.models:main",
-        (Argument("ACTION", "what to do, see below", choices=("list", "show", "refresh")),
-         Argument("MODEL", "with show: as PROVIDER/MODEL", many="optional")),
-        (JSON, DATA_DIR),
+        (Argument("ACTION", "what to do, see below",
+                  choices=("list", "show", "add", "remove", "test", "refresh")),
+         Argument("NAME", "a model, as PROVIDER/MODEL; with add and remove a provider",
+                  many="optional")),
+        (Option("--url", "with add: the base URL, for a provider that is not known", "URL"),
+         Option("--api", "with add: the wire format (default: found out)", "FORMAT",
+                choices=("chat", "anthropic", "responses", "gemini")),
+         Option("--key-env", "with add: the key is in this variable", "VARIABLE"),
+         Option("--key-file", "with add: the key is in this file", "FILE", complete="file"),
+         Option("--key-command", "with add: this command prints the key, as in 'pass show x'",
+                "COMMAND"),
+         Option("--key-keyring", "with add: the key is in the keyring of the system",
+                "SERVICE/USER"),
+         Option("--key-stdin", "with add: the key comes on stdin; it is kept in secrets.yaml"),
+         Option("--model", "with add: the model to try, and for --default", "MODEL", short="-m"),
+         Option("--default", "with add: let its model run when none is named"),
+         Option("--test", "with add: try the model with one short request"),
+         Option("--no-test", "with add: do not even ask the server for its models"),
+         YES, JSON, DATA_DIR),
         more=(
-            "list          models that can be chosen, with windows and prices\n"
-            "show MODEL    what is known of a model, and who says it; its server is asked\n"
-            "refresh       take the list of OpenRouter anew; needs the network, but no key"
+            "list            models that can be chosen, with windows and prices\n"
+            "show MODEL      what is known of a model, and who says it; its server is asked\n"
+            "add [PROVIDER]  add a provider, or change one; asks for what it was not told\n"
+            "remove PROVIDER take a provider out, with its key in secrets.yaml\n"
+            "test [MODEL]    one short request: how quick it is, or why it fails\n"
+            "refresh         take the list of OpenRouter anew; needs the network, but no key\n"
+            "\n"
+            "vaala models add\n"
+            "vaala models add anthropic --key-command 'pass show anthropic' --default\n"
+            "vaala models add team --url https://models.example.com/v1 --key-env TEAM_KEY --test\n"
+            "vaala models add openai --key-stdin < key.txt"
         ),
     ),
     Command("reindex", "rebuild the index of lists and search from the conversations",

@@ -24,6 +24,6 @@ def main(arguments: Namespace) -> int:
         raise CommandFailed(str(error), UNREACHABLE) from error
     except OSError as error:
         raise CommandFailed(f"{error.filename}: {error.strerror}", UNREACHABLE) from error
-    next_step = "name a provider in providers.yaml, then: vaala config check"
+    next_step = "vaala models add, or name a provider in providers.yaml"
     say(f"next: {next_step}" if any_written else "nothing was missing; next: vaala config check")
     return DONE

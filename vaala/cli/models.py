@@ -1,10 +1,10 @@
-"""`vaala models`: which models there are, and what is known of them."""
+"""`vaala models`: which models there are, what is known of them, and more of them."""
 
 from __future__ import annotations
 
 import os
 from argparse import Namespace
-from collections.abc import AsyncGenerator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from functools import partial
@@ -41,13 +41,37 @@ _UNKNOWN = "not known"
 
 
 def main(arguments: Namespace) -> int:
-    wants_model = arguments.action == "show"
-    if wants_model and not arguments.model:
+    action = arguments.action
+    if action == "show" and not arguments.name:
         raise CommandFailed("models show: name a model, as PROVIDER/MODEL", USAGE)
-    if arguments.model and not wants_model:
-        raise CommandFailed(f"models {arguments.action}: takes no {arguments.model!r}", USAGE)
-    programs = {"list": _list, "show": _show, "refresh": _refresh}
-    return run_program(partial(programs[arguments.action], arguments))
+    if arguments.name and action in ("list", "refresh"):
+        raise CommandFailed(f"models {action}: takes no {arguments.name!r}", USAGE)
+    for option in _OF_ADD:
+        if getattr(arguments, option) and not (action == "add" or (action, option) in _OTHERS):
+            name = f"--{option.replace('_', '-')}"
+            raise CommandFailed(f"models {action} takes no {name}", USAGE)
+    return run_program(partial(_program(action), arguments))
+
+
+_OF_ADD = (
+    "url", "api", "key_env", "key_file", "key_command", "key_keyring", "key_stdin", "model",
+    "default", "test", "no_test", "yes",
+)  # fmt: skip
+_OTHERS = (("remove", "yes"),)
+"""Options of other actions."""
+
+
+def _program(action: str) -> Callable[[Namespace], Awaitable[int]]:
+    """Return what an action does; what some of them need is imported for them alone."""
+    if action in ("add", "remove"):
+        from vaala.cli import models_add
+
+        return models_add.add if action == "add" else models_add.remove
+    if action == "test":
+        from vaala.cli.models_test import test
+
+        return test
+    return {"list": _list, "show": _show, "refresh": _refresh}[action]
 
 
 class _Source(Protocol):
@@ -105,7 +129,7 @@ async def _list(arguments: Namespace) -> int:
 
 async def _show(arguments: Namespace) -> int:
     async with _source(arguments) as source:
-        found = await source.get(arguments.model)
+        found = await source.get(arguments.name)
     if arguments.json:
         say(encode(found).decode())
     else:

@@ -43,6 +43,21 @@ class Terminal:
             return None
         return data.decode("utf-8", "replace").rstrip("\r\n") if data else None
 
+    async def read_hidden(self, prompt: str, say: Callable[[str], None]) -> str | None:
+        """Like `read_line`, for what nobody may see; a line longer than the kernel keeps is cut.
+
+        Cancel: what is typed is shown again.
+        """
+        before = termios.tcgetattr(self._descriptor)
+        hidden = termios.tcgetattr(self._descriptor)
+        hidden[3] &= ~termios.ECHO
+        termios.tcsetattr(self._descriptor, termios.TCSADRAIN, hidden)
+        try:
+            return await self.read_line(prompt, say)
+        finally:
+            termios.tcsetattr(self._descriptor, termios.TCSADRAIN, before)
+            say("\n")  # the one that was typed was not shown
+
 
 @contextmanager
 def open_terminal() -> Generator[Terminal | None]:

@@ -23,10 +23,11 @@ from vaala.models.provider import Provider, Route
 from vaala.models.secret import Secret
 from vaala_protocol.prices import ModelPrices
 
-_KEYS = (
+KEYS = (
     "api_key", "api_key_env", "api_key_secret",
     "api_key_file", "api_key_command", "api_key_keyring",
 )  # fmt: skip
+"""What names the key of a provider; at most one of them may be there."""
 OTHERS = 0o077
 """The bits of a mode that let others than the owner at a file."""
 
@@ -131,7 +132,7 @@ def _no_key(section: ProviderSection, environ: Mapping[str, str]) -> tuple[str, 
 def key_problems(file: Checked[ProvidersFile], secrets: Mapping[str, str]) -> Iterator[Problem]:
     """Yield where two places are named for a key, or one that is not there."""
     for name, section in file.values.root.items():
-        given = [key for key in _KEYS if getattr(section, key) is not None]
+        given = [key for key in KEYS if getattr(section, key) is not None]
         if len(given) > 1:
             text = f"stands beside {given[1]}; keep one of the two"
             yield problem(file.document, (name, given[0]), text)

@@ -1,8 +1,9 @@
-"""Changes one value of the configuration, or the whole of a file, if the result is good."""
+"""Changes values of the configuration, or the whole of a file, if the result is good."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,14 @@ from vaala.config.yaml_text import Unchangeable, Way, change
 from vaala_protocol.errors import BadRequest, NotFound
 
 _BOM = b"\xef\xbb\xbf"
+
+
+class Edit(Struct, frozen=True):
+    """A value to be set in a file ("models.yaml"); None takes the key out."""
+
+    file: str
+    way: Way
+    value: Any
 
 
 class Editor(Struct, frozen=True):
@@ -39,33 +48,46 @@ class Editor(Struct, frozen=True):
         return self.directory / full
 
     def set(self, name: str, way: Way, value: Any) -> Config:
-        """Change one value and return the configuration as it is now. None takes the key out.
+        """Change one value, as `apply`."""
+        return self.apply((Edit(self.file(name).name, way, value),))
+
+    def apply(self, edits: Sequence[Edit]) -> Config:
+        """Make all of the edits, or none, and return the configuration as it is now.
 
         The result is checked before it is written: a file that is not good never stands there.
-        When somebody changes the file meanwhile, the value is set in what they wrote. Comments,
-        order and style stay. Durable on return. Raises `ConfigError` with the problems that the
-        change would make, or that were there; `BadRequest` for a value that cannot stand there.
+        When somebody changes a file meanwhile, the values are set in what they wrote. Comments,
+        order and style stay. Files are written in the order of the edits, and put back when one of
+        them cannot be; only a crash between two leaves the first ones changed. Durable on return.
+        Raises `ConfigError` with the problems that the edits would make, or that were there;
+        `BadRequest` for a value that cannot stand there.
         """
-        file = self.file(name)
-        if is_deeper(value, VALUE_DEPTH_MAX - len(way)):
-            text = f"{file.name}: a file has at most {VALUE_DEPTH_MAX} levels, and this needs more"
-            raise BadRequest(text, field="value")
-        if (place := marked(file.name, way, value)) is not None:
-            raise BadRequest(
-                f"{file.name}: {'.'.join(map(str, place))}: {MARK} stands for a secret that is not "
-                "shown; set what is beside it alone, or the secret itself",
-                field="value",
-            )
+        _check_values(edits)
         with locked(self.directory):
             for _ in range(EDIT_ATTEMPTS_MAX):
-                before = read_file(file)
-                after = _changed(file, before, way, value)
+                before, after = self._edited(edits)
                 try:
-                    return self._put(file, before, after)
+                    return self._put(before, after)
                 except Changed:
                     continue
         text = "is being changed all the time; try again"
-        raise ConfigError((Problem(file, None, "", text),))
+        raise ConfigError((Problem(self.file(edits[0].file), None, "", text),))
+
+    def preview(self, edits: Sequence[Edit]) -> Config:
+        """Return the configuration as it would be with the edits; raises as `apply`."""
+        _check_values(edits)
+        _, after = self._edited(edits)
+        return self.check(after)
+
+    def _edited(self, edits: Sequence[Edit]) -> tuple[dict[Path, bytes | None], dict[Path, bytes]]:
+        """Return what is in the files of the edits, and what would be."""
+        before: dict[Path, bytes | None] = {}
+        after: dict[Path, bytes] = {}
+        for edit in edits:
+            file = self.file(edit.file)
+            if file not in before:
+                before[file] = read_file(file)
+            after[file] = _changed(file, after.get(file, before[file]), edit.way, edit.value)
+        return before, after
 
     def replace(self, name: str, before: bytes | None, after: bytes) -> Config:
         """Put ``after`` in place of the whole file, if it is still ``before`` (None: no file).
@@ -73,19 +95,54 @@ class Editor(Struct, frozen=True):
         Raises `Changed` when it is not, and `ConfigError` with what is wrong with ``after``.
         """
         with locked(self.directory):
-            return self._put(self.file(name), before, after)
+            file = self.file(name)
+            return self._put({file: before}, {file: after})
 
-    def check(self, name: str, content: bytes) -> Config:
-        """Return the configuration as it would be with this content. Raises `ConfigError`."""
-        instead = {self.file(name).name: content}
+    def check(self, contents: Mapping[Path, bytes]) -> Config:
+        """Return the configuration as it would be with these files. Raises `ConfigError`."""
+        instead = {file.name: content for file, content in contents.items()}
         return load_config(self.directory, self.environ, tools=self.tools, instead=instead)
 
-    def _put(self, file: Path, before: bytes | None, after: bytes) -> Config:
-        config = self.check(file.name, after)
-        if after != (before or b""):
-            private = holds_secret(file.name, parse_document(file, after).values)
-            replace_file(file, before, after, private=private)
+    def _put(self, before: Mapping[Path, bytes | None], after: Mapping[Path, bytes]) -> Config:
+        config = self.check(after)
+        written: list[Path] = []
+        try:
+            for file, content in after.items():
+                if content != (before[file] or b""):
+                    _write(file, before[file], content)
+                    written.append(file)
+        except BaseException:
+            for file in reversed(written):
+                _put_back(file, before[file], after[file])
+            raise
         return config
+
+
+def _check_values(edits: Sequence[Edit]) -> None:
+    for name, way, value in ((edit.file, edit.way, edit.value) for edit in edits):
+        if is_deeper(value, VALUE_DEPTH_MAX - len(way)):
+            text = f"{name}: a file has at most {VALUE_DEPTH_MAX} levels, and this needs more"
+            raise BadRequest(text, field="value")
+        if (place := marked(name, way, value)) is not None:
+            raise BadRequest(
+                f"{name}: {'.'.join(map(str, place))}: {MARK} stands for a secret that is not "
+                "shown; set what is beside it alone, or the secret itself",
+                field="value",
+            )
+
+
+def _write(file: Path, before: bytes | None, after: bytes) -> None:
+    private = holds_secret(file.name, parse_document(file, after).values)
+    replace_file(file, before, after, private=private)
+
+
+def _put_back(file: Path, before: bytes | None, after: bytes) -> None:
+    """Undo a change, unless somebody has changed the file since."""
+    with suppress(Changed, OSError, ConfigError):
+        if before is not None:
+            _write(file, after, before)
+        elif read_file(file) == after:
+            file.unlink()
 
 
 def _changed(file: Path, before: bytes | None, way: Way, value: Any) -> bytes:

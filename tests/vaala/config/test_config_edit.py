@@ -6,13 +6,14 @@ import fcntl
 import os
 import re
 import threading
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from vaala.config import Config, ConfigError, load_config
-from vaala.config.edit import Editor
+from vaala.config.edit import Edit, Editor
 from vaala.config.limits import VALUE_DEPTH_MAX
 from vaala.config.replace_file import Changed, locked
 from vaala_protocol.errors import BadRequest, NotFound
@@ -144,10 +145,10 @@ class _Meanwhile(Editor, frozen=True):
 
     texts: list[str] = []
 
-    def check(self, name: str, content: bytes) -> Config:
+    def check(self, contents: Mapping[Path, bytes]) -> Config:
         if self.texts:
-            self.file(name).write_text(self.texts.pop(0))
-        return super().check(name, content)
+            next(iter(contents)).write_text(self.texts.pop(0))
+        return super().check(contents)
 
 
 def test_what_the_user_writes_meanwhile_is_not_lost(tmp_path: Path) -> None:  # I3-4
@@ -160,9 +161,9 @@ def test_what_the_user_writes_meanwhile_is_not_lost(tmp_path: Path) -> None:  # 
 
 def test_a_file_that_goes_meanwhile_is_not_brought_back(tmp_path: Path) -> None:
     class Gone(Editor, frozen=True):
-        def check(self, name: str, content: bytes) -> Config:
-            self.file(name).unlink(missing_ok=True)
-            return super().check(name, content)
+        def check(self, contents: Mapping[Path, bytes]) -> Config:
+            next(iter(contents)).unlink(missing_ok=True)
+            return super().check(contents)
 
     file = tmp_path / "server.yaml"
     file.write_text("port: 1\nhost: h\n")
@@ -185,6 +186,45 @@ def test_a_whole_file_is_replaced_only_when_it_is_what_was_read(tmp_path: Path) 
         _editor(tmp_path).replace("models", None, b"default: x/z\n")
     _editor(tmp_path).replace("models", b"default: x/y\n", b"default: x/z\n")
     assert file.read_text() == "default: x/z\n"
+
+
+_MANY = (
+    Edit("secrets.yaml", ("new",), "the-key"),
+    Edit("providers.yaml", ("here", "base_url"), "http://127.0.0.1:2/v1"),
+    Edit("providers.yaml", ("here", "api_key_secret"), "new"),
+    Edit("models.yaml", ("default",), "here/b"),
+)
+
+
+def test_several_edits_are_made_together(tmp_path: Path) -> None:
+    (tmp_path / "providers.yaml").write_text(f"# mine\n{PROVIDERS}")
+    (tmp_path / "models.yaml").write_text(MODELS)
+    preview = _editor(tmp_path).preview(_MANY)
+    assert (tmp_path / "models.yaml").read_text() == MODELS
+    assert _editor(tmp_path).apply(_MANY) == preview == load_config(tmp_path, {})
+    assert (tmp_path / "providers.yaml").read_text() == (
+        "# mine\nhere:\n  base_url: http://127.0.0.1:2/v1\n  api_key_secret: new\n"
+    )
+    assert _mode(tmp_path / "secrets.yaml") == 0o600
+
+
+def test_of_several_edits_none_is_made_when_one_is_wrong(tmp_path: Path) -> None:
+    (tmp_path / "models.yaml").write_text(MODELS)
+    wrong = (*_MANY, Edit("server.yaml", ("port",), "many"))
+    for edits in (wrong, (_MANY[0], Edit("server.yaml", ("allowed_hosts",), ["", 1]))):
+        with pytest.raises(ConfigError, match=r"server\.yaml"):
+            _editor(tmp_path).apply(edits)
+    assert [file.name for file in tmp_path.iterdir()] == ["models.yaml"]
+
+
+def test_files_are_put_back_when_a_later_one_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "providers.yaml").write_text(PROVIDERS)
+    # Nobody can make a file there, not even root.
+    (tmp_path / "models.yaml").symlink_to("/proc/models.yaml")
+    with pytest.raises(ConfigError, match=r"models\.yaml"):
+        _editor(tmp_path).apply(_MANY)
+    assert not (tmp_path / "secrets.yaml").exists()
+    assert (tmp_path / "providers.yaml").read_text() == PROVIDERS
 
 
 def test_edits_of_many_at_once_all_stand(tmp_path: Path) -> None:

@@ -5,7 +5,8 @@
 
 A chat-completions server on loopback takes so many requests in each window of time and refuses all
 others with 429 and Retry-After. Each session makes one turn. Told are the requests that came, those
-that came though their time was told to be later, and how often one session had to ask at most.
+that came though their time was told to be later, how often one session had to ask at most, and how
+far from the order in which the sessions began they were let through.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ from vaala.testing.provider import Reply, Request, chat_server
 from vaala.testing.provider_chat import text
 from vaala_protocol.settings import Settings
 
+BETWEEN_S = 0.01
+"""Between the starts of two sessions, so that they have an order."""
 ON_ITS_WAY_S = 0.25
 """A request within this time of a refusal may have been sent before that."""
 
@@ -40,11 +43,13 @@ class Gate:
     early: int = 0
     refused_at: float = math.inf
     asked: Counter[str] = field(default_factory=Counter[str])
-    """Requests by the prompt of the session."""
+    """Requests by the session, which writes its number."""
+    taken: list[str] = field(default_factory=list[str])
 
     def answer(self, request: Request) -> Reply:
         now = time.monotonic()
-        self.asked[request.json["messages"][-1]["content"]] += 1
+        prompt = request.json["messages"][-1]["content"]
+        self.asked[prompt] += 1
         if now >= self.opens:
             self.opens, self.left = now + self.window_s, self.most
             self.refused_at = math.inf
@@ -57,7 +62,15 @@ class Gate:
             head = (("retry-after", str(wait)), ("content-type", "application/json"))
             return Reply((body,), status=429, headers=head)
         self.left -= 1
+        self.taken.append(prompt)
         return text("done")
+
+    @property
+    def overtaken_most(self) -> int:
+        """How many places a session was let through before or after its own, at most; without the
+        first window, in which nobody waited for others."""
+        later = [int(prompt) for prompt in self.taken[self.most :]]
+        return max(abs(a - b) for a, b in zip(later, sorted(later), strict=True))
 
 
 async def run(sessions: int, gate: Gate) -> None:
@@ -70,24 +83,29 @@ async def run(sessions: int, gate: Gate) -> None:
                 open_models([provider], {}) as models,
                 vaala.open_runtime(models=models) as runtime,
             ):
+                talks = [
+                    await runtime.create_conversation(
+                        directory=root, settings=Settings(model="mock/mock")
+                    )
+                    for _ in range(sessions)
+                ]
                 began = time.monotonic()
 
                 async def one(number: int) -> None:
-                    talk = await runtime.create_conversation(
-                        directory=root, settings=Settings(model="mock/mock")
-                    )
-                    result = await talk.run(f"hello {number}")
+                    result = await talks[number].run(str(number))
                     states.append(result.turn.state)
 
                 async with trio.open_nursery() as nursery:
                     for number in range(sessions):
                         nursery.start_soon(one, number)
+                        await trio.sleep(BETWEEN_S)
                 took = time.monotonic() - began
     least = math.ceil(sessions / gate.most - 1) * gate.window_s
     print(f"{sessions} sessions, {gate.most} requests in {gate.window_s} s: "
           f"{states.count('completed')} completed in {took:.1f} s (at best {least} s)")  # fmt: skip
     print(f"{gate.asked.total()} requests, {gate.refused} refused, {gate.early} before their time; "
-          f"at most {max(gate.asked.values())} of one session")  # fmt: skip
+          f"at most {max(gate.asked.values())} of one session; "
+          f"none more than {gate.overtaken_most} places out of order")  # fmt: skip
 
 
 def main() -> None:

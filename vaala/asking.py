@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-import trio
 from msgspec import Struct
 
 from vaala.agent import limits
@@ -17,8 +17,8 @@ from vaala.compacting import Compacting, Room
 from vaala.endings import Ending
 from vaala.model_options import asked_of, explained
 from vaala.models.base import Model, ModelFailure, ModelRequest
-from vaala.models.limiter import LIMITING
-from vaala.models.retry import RetryPolicy, last_words
+from vaala.models.caller import Answered, Caller
+from vaala.models.retry import last_words
 from vaala.observer import ModelWork
 from vaala_protocol.base import encode
 from vaala_protocol.ids import new_id
@@ -51,7 +51,6 @@ class Asking:
         self._model = model
         self._estimates = turn.session.estimates
         self._compacting = Compacting(turn, model)
-        self._ticket = 0
         self.builder: AnswerBuilder | None = None
         """Of the answer that comes now, until the turn has taken it."""
 
@@ -60,45 +59,29 @@ class Asking:
 
         Cancel: the request is closed at once; ``builder`` holds what came.
         """
-        policy, began = RetryPolicy(), trio.current_time()
-        limiter = self._model.limiter
-        self._ticket = 0 if limiter is None else limiter.ticket()
-        rng = self._turn.definitions.rng()
         if (ending := await self._fit()) is not None:
             return ending
-        attempt, overflows, own_s, why = 1, 0, 0.0, ""
+        caller = Caller(self._model, self._turn.definitions.rng(), self._waiting)
+        overflows = 0
         while True:
             place = Place(
                 self._session.id, self._turn.id, self._turn.step_number, self._session.next_at
             )
             self.builder = builder = AnswerBuilder(self._model, place, self._session.live)
             try:
-                await self._attempt(builder, attempt, why)
+                async with caller.turn() as answered:
+                    await self._attempt(builder, caller.attempt, answered)
             except ModelFailure as failure:
-                # What it waited for others is no time of its own.
-                began += max(0.0, builder.queued_s - own_s)
                 if failure.kind == "context_overflow":
                     overflows += 1
                     if (ending := await self._overflowed(builder, failure, overflows)) is not None:
                         return ending
                     continue
-                elapsed = trio.current_time() - began
-                delay = policy.delay(failure, attempt=attempt, elapsed_s=elapsed, rng=rng)
-                if delay is None:
-                    return await self._failed(failure, attempt)
+                if (wait_s := caller.wait_s(failure)) is None:
+                    return await self._failed(failure, caller.attempt)
                 builder.drop()
-                await self._record_failure(failure, attempt, delay)
-                why, own_s = f"{failure.message}; trying again", delay
-                if limiter is not None and failure.kind in LIMITING:
-                    # The next attempt waits there, in its place before those who came later. They
-                    # go one by one, so that a time that was named needs nothing added to it.
-                    own_s = failure.retry_after_s or delay
-                    limiter.close(own_s)
-                else:
-                    with self._session.waits.on(self._model.name, why, timeout_s=delay):
-                        await trio.sleep(delay)
-                    own_s = 0.0
-                attempt += 1
+                await self._record_failure(failure, caller.attempt, wait_s)
+                await caller.rest(failure, wait_s)
             else:
                 return builder.answer(partial=False)
 
@@ -119,14 +102,16 @@ class Asking:
         text = f"Compacted from about {before:,} to {after:,} tokens."
         return Ending("completed", "end_turn", text)
 
-    async def _attempt(self, builder: AnswerBuilder, attempt: int, why: str) -> None:
+    def _waiting(self, reason: str, seconds: float | None) -> AbstractContextManager[None]:
+        return self._session.waits.on(self._model.name, reason, timeout_s=seconds)
+
+    async def _attempt(self, builder: AnswerBuilder, attempt: int, answered: Answered) -> None:
         model, size = self._model, self._sizes().total
         work = ModelWork(model.provider, model.name, self._turn.step_number, attempt)
         with self._turn.definitions.observer.model_call(work) as seen:
             try:
-                await stream_answer(
-                    model, self._request(size), builder, self._session.waits, self._ticket, why
-                )
+                request, waits = self._request(size), self._session.waits
+                await stream_answer(model, request, builder, waits, answered)
                 self._estimates.reported(model, size, builder.usage)
                 await self._session.cuts.look(self._turn, model, size, builder.usage)
                 seen.ended("completed")

@@ -12,6 +12,7 @@ from vaala.agent.summary import parts_of, summary_request
 from vaala.agent.text_reader import TextReader
 from vaala.model_options import asked_of
 from vaala.models.base import Model, ModelFailure, ModelRequest
+from vaala.models.caller import Answered, Caller
 from vaala.models.retry import RetryPolicy
 from vaala.observer import ModelWork
 from vaala_protocol.items import Item
@@ -52,27 +53,31 @@ class Summarizing:
 
     async def _ask(self, request: ModelRequest, bytes_max: int) -> str:
         policy = RetryPolicy(attempts_max=limits.SUMMARY_ATTEMPTS_MAX)
-        rng = self._turn.definitions.rng()
-        began = trio.current_time()
-        attempt = 1
+        waits, model = self._turn.session.waits, self._model
+        caller = Caller(
+            model,
+            self._turn.definitions.rng(),
+            lambda reason, seconds: waits.on(model.name, reason, timeout_s=seconds),
+            policy,
+        )
         while True:
             try:
-                return await self._attempt(request, bytes_max, attempt)
+                async with caller.turn() as answered:
+                    return await self._attempt(request, bytes_max, caller.attempt, answered)
             except ModelFailure as failure:
-                elapsed = trio.current_time() - began
-                delay = policy.delay(failure, attempt=attempt, elapsed_s=elapsed, rng=rng)
-                if delay is None:
+                if (wait_s := caller.wait_s(failure)) is None:
                     raise
-                await trio.sleep(delay)
-                attempt += 1
+                await caller.rest(failure, wait_s)
 
-    async def _attempt(self, request: ModelRequest, bytes_max: int, attempt: int) -> str:
+    async def _attempt(
+        self, request: ModelRequest, bytes_max: int, attempt: int, answered: Answered
+    ) -> str:
         model, turn = self._model, self._turn
         reader = TextReader("summary")
         work = ModelWork(model.provider, model.name, turn.step_number, attempt)
         with turn.definitions.observer.model_call(work) as seen:
             try:
-                text = await reader.read(model, request, bytes_max)
+                text = await reader.read(model, request, bytes_max, answered)
                 seen.ended("completed")
                 return text
             except ModelFailure as failure:

@@ -19,6 +19,7 @@ from vaala.agent.text_reader import TextReader
 from vaala.definitions import Definitions
 from vaala.model_options import asked_of
 from vaala.models.base import Model, ModelFailure, ModelRequest
+from vaala.models.caller import Caller
 from vaala.observer import ModelWork
 from vaala.text import cut, first_line
 from vaala_protocol.errors import Refused
@@ -86,19 +87,21 @@ async def _ask(
         options=asked.options,
     )
     reader, title = TextReader("title"), ""
+    caller = Caller(model, definitions.rng())
     work = ModelWork(model.provider, model.name, step=0)
-    with definitions.observer.model_call(work) as seen:
-        try:
-            text = await reader.read(model, request, limits.TITLE_ANSWER_BYTES_MAX)
-            title = clean_title(text)
-            seen.ended("completed")
-        except ModelFailure as failure:
-            seen.ended("error", failure.kind)
-            raise
-        finally:
-            if reader.usage != Usage():
-                seen.used(model.name, reader.usage)
-            ended(Titled(title, model.name, reader.usage))
+    async with caller.turn() as answered:
+        with definitions.observer.model_call(work) as seen:
+            try:
+                text = await reader.read(model, request, limits.TITLE_ANSWER_BYTES_MAX, answered)
+                title = clean_title(text)
+                seen.ended("completed")
+            except ModelFailure as failure:
+                seen.ended("error", failure.kind)
+                raise
+            finally:
+                if reader.usage != Usage():
+                    seen.used(model.name, reader.usage)
+                ended(Titled(title, model.name, reader.usage))
     if not title:
         raise ModelFailure("incomplete", "the model wrote no title")
 

@@ -1,12 +1,11 @@
-"""One model call: from events to items, shown while they grow, with retries."""
+"""One model call: from events to items, shown while they grow."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable
-from contextlib import ExitStack, asynccontextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 from typing import TypeVar
 
-import trio
 from msgspec import Struct, field
 
 from vaala import limits
@@ -27,7 +26,7 @@ from vaala.models.base import (
     TextDelta,
     UsageReport,
 )
-from vaala.models.limiter import Limiter, Turn
+from vaala.models.caller import Answered
 from vaala.text import fitting, json_bytes, scrub
 from vaala.waits import Waits
 from vaala_protocol.calls import OtherDetails
@@ -88,8 +87,6 @@ class AnswerBuilder:
     """
 
     def __init__(self, model: Model, place: Place, live: LiveParts) -> None:
-        self.queued_s = 0.0
-        """Seconds that the call waited for its turn at the provider."""
         self._model = model
         self._place = place
         self._live = live
@@ -229,46 +226,29 @@ class AnswerBuilder:
 
 
 async def stream_answer(
-    model: Model, request: ModelRequest, builder: AnswerBuilder, waits: Waits,
-    ticket: int = 0, why: str = "",
-) -> None:  # fmt: skip
+    model: Model, request: ModelRequest, builder: AnswerBuilder, waits: Waits, answered: Answered
+) -> None:
     """Make one call and give its events to ``builder``. Raises `ModelFailure`.
 
-    Where the provider limits requests it waits for its turn, of which ``ticket`` tells the place;
-    ``why`` is told meanwhile.
-    A stream that ends without its terminal event is a failure of kind ``incomplete``. Cancel: the
-    request is closed at once; the builder holds what came.
+    ``answered`` is of the turn of a `Caller`, in whose body this runs. A stream that ends without
+    its terminal event is a failure of kind ``incomplete``. Cancel: the request is closed at once;
+    the builder holds what came.
     """
     finished = False
     deadlines = request.deadlines or model.deadlines
-    began = trio.current_time()
-    async with _its_turn(model, waits, ticket, why) as turn:
-        builder.queued_s += trio.current_time() - began
-        with ExitStack() as stack:
-            stack.enter_context(
-                waits.on(model.name, "first byte of the answer", timeout_s=deadlines.first_byte_s)
-            )
-            async with model.stream(request) as events:
-                turn.answered()
-                first = True
-                async for event in events:
-                    if first:
-                        first = False
-                        stack.close()
-                        stack.enter_context(waits.on(model.name, "the answer is coming"))
-                    builder.take(event)
-                    finished = finished or isinstance(event, Finish)
+    with ExitStack() as stack:
+        stack.enter_context(
+            waits.on(model.name, "first byte of the answer", timeout_s=deadlines.first_byte_s)
+        )
+        async with model.stream(request) as events:
+            first = True
+            async for event in events:
+                if first:
+                    first = False
+                    answered()
+                    stack.close()
+                    stack.enter_context(waits.on(model.name, "the answer is coming"))
+                builder.take(event)
+                finished = finished or isinstance(event, Finish)
     if not finished:
         raise ModelFailure("incomplete", "the answer ended before it was complete", retryable=True)
-
-
-@asynccontextmanager
-async def _its_turn(model: Model, waits: Waits, ticket: int, why: str) -> AsyncGenerator[Turn]:
-    limiter = model.limiter or Limiter()
-    with ExitStack() as told:
-        if (closed_s := limiter.closed_s) is not None:
-            reason = why or "its turn: the provider limits requests"
-            told.enter_context(waits.on(model.name, reason, timeout_s=closed_s or None))
-        async with limiter.turn(ticket) as turn:
-            told.close()
-            yield turn

@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
-from vaala.models.base import Finish, Model, ModelFailure, ModelRequest, TextDelta, UsageReport
-from vaala.models.limiter import Limiter
+from vaala.models.base import (
+    Finish,
+    FirstByte,
+    Model,
+    ModelFailure,
+    ModelRequest,
+    TextDelta,
+    UsageReport,
+)
+from vaala.models.caller import Answered
 from vaala.text import is_blank, scrub
 from vaala_protocol.settings import Usage
 
@@ -16,19 +24,21 @@ class TextReader:
         self._what = what
         self.usage = Usage()
 
-    async def read(self, model: Model, request: ModelRequest, bytes_max: int) -> str:
+    async def read(
+        self, model: Model, request: ModelRequest, bytes_max: int, answered: Answered
+    ) -> str:
         """Return the text. Raises `ModelFailure`, also for none and for one that is too long.
 
-        Where the provider limits requests it waits for its turn. Cancel: the request is closed at
-        once.
+        ``answered`` is of the turn of a `Caller`, in whose body this runs.
+        Cancel: the request is closed at once.
         """
         pieces: list[str] = []
         size, finished = 0, False
-        limiter = model.limiter or Limiter()
-        async with limiter.turn(limiter.ticket()) as turn, model.stream(request) as events:
-            turn.answered()
+        async with model.stream(request) as events:
             async for event in events:
                 match event:
+                    case FirstByte():
+                        answered()
                     case TextDelta(text=text):
                         pieces.append(scrub(text))
                         size += len(pieces[-1].encode())

@@ -81,6 +81,7 @@ def _provider(
         windows=dict(section.windows),
         prices={model: _prices(each) for model, each in section.prices.items()},
         deadlines=Deadlines(**section.deadlines.model_dump()),
+        requests_max=section.requests_max,
         defaults=Defaults(section.effort, dict(section.options)),
         model_defaults={
             model: Defaults(each.effort, dict(each.options))

@@ -133,6 +133,8 @@ class ProviderSection(Section):
     """Effort and options of one model, which go before those of all."""
     deadlines: DeadlinesSection = DeadlinesSection()
     """How long to wait for it, in seconds."""
+    requests_max: Count | None = None
+    """Calls that it gets at the same time, of all conversations together; left out: any number."""
 
 
 class BudgetsSection(Section):

@@ -249,8 +249,8 @@ class Model(ABC):
 
     @property
     def limiter(self) -> Limiter | None:
-        """Who may call when the provider limits requests: shared by all models of one key. None:
-        whoever wants to."""
+        """What its calls share with those of other models when the provider refuses some; None:
+        each call waits by itself."""
         return None
 
     @property

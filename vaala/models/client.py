@@ -23,7 +23,7 @@ class Client(ABC):
         self.provider = provider
         self.http = http
         self.origin = http.origin(provider)
-        self.limiter = Limiter()
+        self.limiter = http.limiters.of(provider)
         self.windows = dict(provider.windows)
         """In tokens, by model: what the configuration says and what has become known."""
 

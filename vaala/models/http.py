@@ -19,6 +19,7 @@ from vaala.models.base import Deadlines
 from vaala.models.failures import Origin, failure_of_kind
 from vaala.models.keys.late import LateKeys, Learn
 from vaala.models.keys.source import NoKey
+from vaala.models.limiter import Limiters
 from vaala.models.limits import ERROR_BODY_BYTES_MAX
 from vaala.models.provider import Provider, Route
 from vaala.models.secret import Secret
@@ -67,6 +68,8 @@ class Http:
     def __init__(self, environ: Mapping[str, str], package: Package, learn: Learn = ignore) -> None:
         self.package = package
         """Asked before a part of models is imported."""
+        self.limiters = Limiters()
+        """Here, since the connections outlive every set of models that a configuration gives."""
         self._environ = environ
         self._keys = LateKeys(environ, learn)
         self._clients: Clients | None = None

@@ -31,6 +31,17 @@ CONNECTION_IDLE_S = 60.0
 POOL_WAIT_S = 120.0
 """How long a request waits for a connection while all are in use."""
 
+SAT_THROUGH_S = 300.0
+"""No call waits longer for a provider that refuses: a person is not kept waiting for more than
+five minutes by something that is not shown as an error."""
+NOT_REFUSED_S = 2.0
+"""A refusal comes at once: a call that has had none for so long is taken for let through, since a
+model may think for minutes before the first byte of its answer."""
+CALM_S = 60.0
+"""How long a refusal is remembered after its wait; limits are mostly for a minute."""
+LIMITERS_MAX = 64
+"""Limiters that are kept, one for each server and key; those with nothing to do go first."""
+
 CLIENTS_MAX = 64
 """Clients of models that are kept: one for each provider and key. Each is a few hundred bytes; a
 new one asks once again what its server can do."""

@@ -60,6 +60,8 @@ class Provider(Struct, frozen=True):
     windows: Mapping[str, int] = field(default_factory=dict[str, int])
     prices: Mapping[str, ModelPrices] = field(default_factory=dict[str, ModelPrices])
     deadlines: Deadlines = Deadlines()
+    requests_max: int | None = None
+    """Calls at the same time; None: any number."""
     defaults: Defaults = Defaults()
     """For every model of it."""
     model_defaults: Mapping[str, Defaults] = field(default_factory=dict[str, Defaults])

@@ -29,7 +29,7 @@ CASES = [
         "providers.yaml:3: a.zzz: is an unknown key: expected one of base_url, api, api_key, "
         "api_key_env, api_key_secret, api_key_file, api_key_command, api_key_keyring, headers, "
         "query, proxy, ca_file, trust, models, windows, prices, effort, options, model_settings, "
-        "deadlines",
+        "deadlines, requests_max",
     ),
     (
         "providers", "a:\n  base_url: http://x\n  api_key_command: pass 'x\n",

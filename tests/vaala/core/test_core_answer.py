@@ -263,13 +263,17 @@ class Played(Model):
 REQUEST = ModelRequest("", (), b"", ())
 
 
+def answered() -> None:
+    """Nobody waits for that."""
+
+
 async def test_waits_tell_what_an_answer_waits_for(
     autojump_clock: trio.testing.MockClock, nursery: trio.Nursery
 ) -> None:
     told: list[tuple[Wait, ...]] = []
     model = Played(FirstByte(), TextDelta("hi"), Finish("stop"), pause_s=5)
     building = Building()
-    await stream_answer(model, REQUEST, building.builder, Waits(told.append))
+    await stream_answer(model, REQUEST, building.builder, Waits(told.append), answered)
     assert [[wait.reason for wait in waits] for waits in told] == [
         ["first byte of the answer"], [], ["the answer is coming"], [],
     ]  # fmt: skip
@@ -283,7 +287,7 @@ async def test_a_stream_without_its_terminal_event_is_incomplete() -> None:
     building = Building()
     model = Played(TextDelta("Hel"))
     with pytest.raises(ModelFailure) as failure:
-        await stream_answer(model, REQUEST, building.builder, Waits(lambda _: None))
+        await stream_answer(model, REQUEST, building.builder, Waits(lambda _: None), answered)
     assert (failure.value.kind, failure.value.retryable) == ("incomplete", True)
     assert _said(building.builder.answer(partial=True).items) == [("AssistantMessage", "Hel")]
 
@@ -298,10 +302,10 @@ async def test_a_stream_that_breaks_or_is_cancelled_leaves_what_came(
     model = Played(TextDelta("Hel"), TextDelta("lo"), failure, pause_s=1)
     if how == "failure":
         with pytest.raises(ModelFailure, match="reset"):
-            await stream_answer(model, REQUEST, building.builder, waits)
+            await stream_answer(model, REQUEST, building.builder, waits, answered)
     else:
         with trio.move_on_after(2.5) as scope:
-            await stream_answer(model, REQUEST, building.builder, waits)
+            await stream_answer(model, REQUEST, building.builder, waits, answered)
         assert scope.cancelled_caught
     assert model.closed
     assert waits.snapshot() == ()

@@ -159,7 +159,7 @@ async def test_an_answer_goes_back_through_the_items_of_a_log(say: str) -> None:
         places = itertools.count(1)
         live = LiveParts("s", lambda event: None)
         builder = AnswerBuilder(r.model, Place("s", "t", 1, lambda: next(places)), live)
-        await stream_answer(r.model, REQUEST, builder, Waits(lambda waits: None))
+        await stream_answer(r.model, REQUEST, builder, Waits(lambda waits: None), lambda: None)
         built = builder.answer(partial=False)
         history = History(r.model)
         history.close([*built.items, *built.calls])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -13,13 +14,15 @@ from vaala import limits
 from vaala.agent.answer import Answer
 from vaala.changes import replace
 from vaala.models.base import OutputFormat
-from vaala.services.schema_check import answer_problems
+from vaala.services import limits as check_limits
+from vaala.services.schema_check import TooMuch, answer_problems
 from vaala.tools.strict_json import NotStrict, parse_value
 from vaala_protocol.items import AssistantMessage, Item
 
 _FENCED = re.compile(r"```[A-Za-z]*[ \t]*\n(.*?)\n?[ \t]*```", re.DOTALL)
-_IN_THREAD_CHARACTERS = 4_096
-"""A longer answer is looked at in a thread: a check may take seconds."""
+_QUICK_CHARACTERS = 4_096
+_QUICK_VISITS = 1_000
+"""A longer answer, or one with more to look at, is checked in a thread: that may take seconds."""
 
 
 class Judged(Struct, frozen=True):
@@ -63,26 +66,31 @@ class OutputCheck:
         bare = _unfenced(text.strip())
         if answer.finish is not None and answer.finish.reason == "length":
             return Judged(answer, "it was cut at the token limit")
-        check = partial(_problem_of, bare, self._schema)
-        # What a thread still does after a cancel is only read from.
-        problem = (
-            await trio.to_thread.run_sync(check, abandon_on_cancel=True)
-            if len(bare) > _IN_THREAD_CHARACTERS
-            else check()
-        )
+        problem = await self._problem(bare)
         if problem is None and bare != text:
             answer = replace(answer, items=_with_text(answer.items, bare))
         return Judged(answer, problem)
 
+    async def _problem(self, text: str) -> str | None:
+        if len(text) <= _QUICK_CHARACTERS:
+            with suppress(TooMuch):
+                return _problem_of(text, self._schema, _QUICK_VISITS)
+        check = partial(_problem_of, text, self._schema, check_limits.ANSWER_VISITS_MAX)
+        try:
+            # What a thread still does after a cancel is of no use to anybody, and harms nobody.
+            return await trio.to_thread.run_sync(check, abandon_on_cancel=True)
+        except TooMuch:
+            return "it takes too long to be checked; make the schema simpler"
 
-def _problem_of(text: str, schema: dict[str, Any]) -> str | None:
+
+def _problem_of(text: str, schema: dict[str, Any], visits_max: int) -> str | None:
     if not text:
         return "it is empty"
     try:
         value = parse_value(text)
     except NotStrict as error:
         return f"it is no JSON document and nothing else ({error})"
-    problems = answer_problems(value, schema)
+    problems = answer_problems(value, schema, visits_max)
     if not problems:
         return None
     shown = "; ".join(problems[: limits.OUTPUT_PROBLEMS_MAX])

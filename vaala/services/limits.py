@@ -30,6 +30,11 @@ SCHEMA_BYTES_MAX = 64 * 1024
 OFFER_SCHEMA_BYTES_MAX = 256 * 1024
 """All schemas of one offer. To look through this much takes less than 0.1 s."""
 DESCRIPTION_BYTES_MAX = 16 * 1024
+ARGUMENT_VISITS_MAX = 4_000
+"""Looks at a value of a tool's arguments: alternatives within alternatives multiply. What is beyond
+this, about 0.1 s of work, is left to the client whose tool it is."""
+ANSWER_VISITS_MAX = 300_000
+"""The same for an answer, which is checked whole or not taken: some ten seconds in a thread."""
 PROBLEMS_MAX = 12
 """Problems of arguments named in one error."""
 SUBJECT_BYTES_MAX = 2 * 1024

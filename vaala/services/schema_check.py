@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from fractions import Fraction
 from typing import Any
 
 from vaala.services import limits
@@ -22,11 +21,9 @@ from vaala.services.schema import (
 )
 from vaala.tools.text import clean_line
 
-_VISITS_MAX = 4_000
-"""Alternatives within alternatives multiply; what is beyond this, about 0.1 s of work, is left to
-the client whose tool it is."""
-_ANSWER_VISITS_MAX = 400_000
-"""The same for an answer, in a thread: what is beyond this is a problem of its own."""
+
+class TooMuch(Exception):
+    """There is more to look at than was allowed."""
 
 
 def argument_problems(value: dict[str, Any], schema: Mapping[str, Any]) -> list[str]:
@@ -34,19 +31,19 @@ def argument_problems(value: dict[str, Any], schema: Mapping[str, Any]) -> list[
 
     ``schema`` is one without a `schema_fault`.
     """
-    return _Checker(schema, "argument", _VISITS_MAX).problems(value, schema, "", 0)
+    return _Checker(schema, "argument", limits.ARGUMENT_VISITS_MAX).problems(value, schema, "", 0)
 
 
-def answer_problems(value: Any, schema: Mapping[str, Any]) -> list[str]:
+def answer_problems(value: Any, schema: Mapping[str, Any], visits_max: int) -> list[str]:
     """Return what is wrong with an answer; empty: it matches.
 
-    ``schema`` is one without a fault by `fault_of`. Takes up to some 20 us for each value in it,
-    several seconds at most.
+    ``schema`` is one without a fault by `fault_of`. Takes some 30 us for each look at a value;
+    raises `TooMuch` when ``visits_max`` of them are not enough.
     """
-    checker = _Checker(schema, "answer", _ANSWER_VISITS_MAX)
+    checker = _Checker(schema, "answer", visits_max)
     problems = checker.problems(value, schema, "", 0)
-    if not problems and checker.unsure:
-        return ["the answer is too deep, or has too much in it, to be checked"]
+    if not problems and checker.too_deep:
+        return ["the answer is nested too deep to be checked"]
     return problems
 
 
@@ -57,13 +54,15 @@ class _Checker:
         self._answer = what == "answer"
         self._visits = visits_max
         self._matchers: dict[str, Callable[[str], bool] | None] = {}
-        self.unsure = False
+        self.too_deep = False
         """Something was not looked at."""
 
     def problems(self, value: Any, schema: Any, place: str, depth: int) -> list[str]:
         self._visits -= 1
+        if self._visits < 0 and self._answer:
+            raise TooMuch
         if self._visits < 0 or depth > 2 * limits.SCHEMA_DEPTH_MAX:
-            self.unsure = True
+            self.too_deep = True
             return []
         if isinstance(schema, bool):
             return [] if schema else [f"{self._named(place)} must not be there"]
@@ -210,7 +209,10 @@ class _Checker:
 def _is_multiple(value: float, of: Any) -> bool:
     if not is_number(of) or of <= 0:
         return True
-    # As decimal fractions, which they were written as: 0.3 is a multiple of 0.1.
+    # Imported here since few schemas need it. As decimal fractions, which they were written as: 0.3
+    # is a multiple of 0.1.
+    from fractions import Fraction
+
     return Fraction(repr(value)) % Fraction(repr(of)) == 0
 
 

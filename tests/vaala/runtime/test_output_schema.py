@@ -13,6 +13,7 @@ import vaala
 from tests.vaala.runtime.driving import conversation, is_turn, script, until
 from vaala import limits
 from vaala.models.base import Finish, ModelEvent, ModelRequest, OutputFormat, TextDelta
+from vaala.services import limits as check_limits
 from vaala.testing.function_model import FunctionModel, answer
 from vaala_protocol.errors import BadRequest
 from vaala_protocol.items import AssistantMessage, ModelError
@@ -113,6 +114,22 @@ async def test_a_long_document_is_checked_whole(tmp_path: Path) -> None:
     assert json.loads(result.text) == good
     (told,) = (item for item in page.items if isinstance(item, ModelError))
     assert told.message.endswith('`20000` must be integer, not "x"')
+
+
+async def test_a_schema_whose_forms_multiply_is_checked_beside_the_loop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(check_limits, "ANSWER_VISITS_MAX", 20_000)
+    forms: dict[str, Any] = {"0": {"type": "null"}}
+    for number in range(25):
+        below = {"$ref": f"#/$defs/{number}"}
+        forms[str(number + 1)] = {"anyOf": [below, below]}
+    answers = Answers(answer("1"), answer("null"))
+    result = await asked(answers.model, tmp_path, {"$ref": "#/$defs/10", "$defs": forms})
+    assert result.text == "null"
+    answers = Answers(*[answer("1")] * 3)
+    result = await asked(answers.model, tmp_path, {"$ref": "#/$defs/25", "$defs": forms})
+    assert "it takes too long to be checked" in result.turn.message
 
 
 async def test_a_schema_is_for_its_turn_alone(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import itertools
 import os
+import signal
 import socket
 import sys
 from collections.abc import Iterator
@@ -51,6 +52,9 @@ def _guard(event: str, arguments: tuple[object, ...]) -> None:
     if not _is_loopback(host):
         raise NetworkForbidden(f"{event} to {host!r}: tests use 127.0.0.1 and nothing else")
 
+
+# A shell has what it starts in the background ignore Ctrl-C, and children inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # An audit hook cannot be taken away again, so it is set once for the process.
 sys.addaudithook(_guard)
